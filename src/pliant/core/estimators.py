@@ -20,11 +20,8 @@ if TYPE_CHECKING:
         def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
         def get_params(self, deep: bool = True) -> dict[str, Any]: ...
         def set_params(self, **params: Any) -> Self: ...
-        def get_metadata_routing(self) -> Any: ...
         def __sklearn_tags__(self) -> Any: ...
-        def __sklearn_is_fitted__(self) -> bool: ...
         def __getstate__(self) -> dict[str, Any]: ...
-        def __setstate__(self, state: dict[str, Any]) -> None: ...
 
     class ClassifierMixin:
         """Add `score`, the accuracy."""
@@ -51,7 +48,7 @@ if TYPE_CHECKING:
         def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]: ...
 
 else:
-    from sklearn.base import (
+    from sklearn.base import (  # noqa: F401
         BaseEstimator,
         ClassifierMixin,
         ClassNamePrefixFeaturesOutMixin,
@@ -59,12 +56,3 @@ else:
         RegressorMixin,
         TransformerMixin,
     )
-
-__all__ = [
-    "BaseEstimator",
-    "ClassNamePrefixFeaturesOutMixin",
-    "ClassifierMixin",
-    "MultiOutputMixin",
-    "RegressorMixin",
-    "TransformerMixin",
-]

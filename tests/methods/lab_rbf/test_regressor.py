@@ -292,6 +292,30 @@ def test_stopped_fit_keeps_the_best_result(objective, steps):
 
 
 @needs_callbacks
+@pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
+def test_a_later_stop_is_no_worse_than_the_first_stage(objective, monkeypatch):
+    lengths, learn = [], trainer.BandwidthTraining.learn_first_stage
+
+    def learn_and_count(training):
+        learn(training)
+        lengths.append(len(training.history))
+
+    monkeypatch.setattr(trainer.BandwidthTraining, "learn_first_stage", learn_and_count)
+    model = quick(objective=objective, transforms=None, n_members=1).fit(X, Y)
+    scores = []
+    for steps in range(lengths[0], lengths[0] + 8):
+        stopped = clone(model).set_callbacks(StopAfter(steps)).fit(X, Y)
+        scores.append(stopped.validation_score_[0])
+    assert min(scores) == scores[0]
+
+
+@needs_callbacks
+def test_a_stop_in_the_first_stage_leaves_one_member():
+    model = quick(transforms=None).set_callbacks(StopAfter(5)).fit(X, Y)
+    assert (model.n_members, len(model.members_)) == (2, 1)
+
+
+@needs_callbacks
 def test_stopped_interpolation_uses_the_mean_of_its_training_rows():
     model = quick(
         objective="interpolation", transforms=None, alpha=1e-3, n_members=1, dtype="float64"

@@ -6,6 +6,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 
 from pliant import LABRBFRegressor
+from pliant.core.progress import FitProgress
 from pliant.methods.lab_rbf import constants, trainer
 
 FUNCTIONS = {
@@ -24,55 +25,100 @@ N_FEATURES = dict(zip(FUNCTIONS, (10, 20, 30, 40, 50, 60, 70, 80, 90, 100), stri
 
 
 def needle(name, seed, n_train=400):
-    """Draw points of which two features matter; return training and test data."""
+    """Draw points with two relevant features; return training and test data, and the features."""
     rng = np.random.default_rng([list(FUNCTIONS).index(name), seed])
     d = N_FEATURES[name]
     X = rng.uniform(-1, 1, size=(n_train + 400, d))
-    j, k = rng.choice(d, 2, replace=False)
-    f = FUNCTIONS[name](X[:, j], X[:, k])
+    pair = rng.choice(d, 2, replace=False)
+    f = FUNCTIONS[name](*X[:, pair].T)
     y = f + 0.05 * f.std() * rng.normal(size=len(X))
-    return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
+    return X[:n_train], y[:n_train], X[n_train:], y[n_train:], set(pair)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_needle_in_a_haystack_is_found(name):
     for seed in range(2):
-        X, y, X_new, y_new = needle(name, seed)
+        X, y, X_new, y_new, _ = needle(name, seed)
         trees = ExtraTreesRegressor(random_state=seed).fit(X, y).score(X_new, y_new)
         assert LABRBFRegressor(random_state=seed).fit(X, y).score(X_new, y_new) >= trees
 
 
-def test_initial_squares_minimise_the_objective():
-    X, y, _, _ = needle("product", 0)
+def begin(X, y, n_members):
+    """Return a trainer with its table, and the starts of the members."""
     table = trainer.Table.from_arrays(X, y[:, None], None)
-    model = LABRBFRegressor(random_state=0)
+    model = LABRBFRegressor(random_state=0, n_members=n_members)
     model.target_low_, model.target_high_ = table.target_range
-    steps = model._build_trainer(table, None, model._loss)
-    start = steps.choose_starts(table, [trainer.Warp.learn(X, "raw")])[0]
+    progress = FitProgress(model, X, y)
+    steps = model._build_trainer(table, progress, model._loss)
+    return steps, table, steps.choose_starts(table, [trainer.Warp.learn(X, "raw")])
+
+
+def test_the_starts_are_equal_widths_and_importances():
+    X, y, _, _, pair = needle("product", 0)
+    steps, _, (start,) = begin(X, y, 1)
     objective = trainer.build_objective(start, start.rows, steps.device)
+    equal, screened = start.initial
     d = X.shape[1]
-    equal, screened = (np.exp(s[0]) for s in start.initial)
-    squares = [np.full((len(start.centres), d), q / d) for q in constants.INITIAL_SQUARES]
-    values = [objective.value(np.log(each), start.level) for each in squares]
-    np.testing.assert_allclose(equal, squares[int(np.argmin(values))][0])
-    # theta^2 is proportional to the importances, which are the largest for the two features used
-    ratio = screened.sum() / np.array(constants.INITIAL_SQUARES)
-    assert np.abs(np.log(ratio)).min() < 0.01
-    correlations = np.abs(np.corrcoef(np.c_[X**2, y], rowvar=False)[-1, :-1])
-    assert set(np.argsort(screened)[-2:]) & set(np.argsort(correlations)[-4:])
+    sizes = [np.full_like(equal, np.log(square / d)) for square in constants.INITIAL_SQUARES]
+    values = [objective.value(s, start.level) for s in sizes]
+    np.testing.assert_allclose(equal, sizes[int(np.argmin(values))])
+    values = [objective.value(screened + np.log(factor), start.level) for factor in (0.3, 1, 3)]
+    assert int(np.argmin(values)) == 1
+    assert set(np.argsort(screened[0])[-2:]) == pair
+
+
+def test_a_failed_member_uses_the_bandwidths_of_the_best(monkeypatch):
+    X, y, _, _, _ = needle("ridge", 0)
+    steps, table, starts = begin(X, y, 2)
+    best, failed = (steps._begin_training(table, start, required=True) for start in starts)
+    failed.start = failed.start._replace(shrinkages=())  # the path ends with the first stage
+    small = np.full_like(failed.stage.log_squares, -13.0)
+    failed.stage = failed.validate(failed.objective, (small, failed.stage.level), np.inf)
+    assert failed.stage.loss > 1.5 * best.stage.loss
+    shared = failed.follow_path(best.stage)
+    np.testing.assert_array_equal(shared.log_squares[0], best.stage.log_squares[0])
+    assert shared.loss < failed.stage.loss
+    monkeypatch.setattr(constants, "SHARED_LOSS", np.inf)
+    assert failed.follow_path(best.stage) is failed.stage
+
+
+def test_noise_has_a_large_penalty():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(200, 10)), rng.normal(size=200)
+    model = LABRBFRegressor(random_state=0).fit(X, y)
+    assert model.alpha_.max() > 10
+    assert model.score(rng.uniform(size=(500, 10)), rng.normal(size=500)) > -0.1
+
+
+def test_a_skewed_target_with_zeros_is_transformed():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(400, 4))
+    y = np.maximum(0, np.exp(4 * X.sum(axis=1) + 0.1 * rng.normal(size=400)) - 0.01)
+    assert (y == 0).any()
+    model = LABRBFRegressor(random_state=0).fit(X[:200], y[:200])
+    np.testing.assert_allclose(model.target_unit_, np.median(y[:200][y[:200] > 0]))
+    plain = LABRBFRegressor(random_state=0, transforms=None).fit(X[:200], y[:200])
+    assert plain.target_unit_ is None
+    errors = [np.abs(each.predict(X[200:]) - y[200:]).mean() for each in (model, plain)]
+    assert errors[0] < errors[1]
+
+
+def test_approximate_errors_grow_with_few_samples(monkeypatch):
+    X, y, _, _, _ = needle("ridge", 0)
+    model = LABRBFRegressor(random_state=0, n_members=2, max_iter=3).fit(X, y)
+    errors = model.error_model_.errors
+    monkeypatch.setattr(constants, "OPTIMISM", 0.0)
+    np.testing.assert_allclose(errors, (1 + 10 / 400) * model.fit(X, y).error_model_.errors)
 
 
 def test_feature_selection_uses_the_relevance():
-    X, y, _, _ = needle("product", 0)
+    X, y, _, _, pair = needle("product", 0)
     model = LABRBFRegressor(random_state=0, n_members=2)
-    fitted = model.fit(X, y)
-    best = set(np.argsort(fitted.feature_relevance_)[-2:])
-    np.testing.assert_array_equal(fitted.feature_importances_, fitted.feature_relevance_)
-    assert set(np.flatnonzero(SelectFromModel(model).fit(X, y).get_support())) == best
-    assert (
-        set(np.flatnonzero(RFE(model, n_features_to_select=2, step=4).fit(X, y).support_)) == best
-    )
+    chosen = RFE(model, n_features_to_select=2, step=4).fit(X, y).support_
+    assert set(np.flatnonzero(chosen)) == pair
+    assert set(np.flatnonzero(SelectFromModel(model).fit(X, y).get_support())) == pair
+    np.testing.assert_array_equal(model.fit(X, y).feature_importances_, model.feature_relevance_)
 
 
 def test_shap_does_not_take_the_model_for_linear():

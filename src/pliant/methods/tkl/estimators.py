@@ -662,16 +662,7 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
         **SVMRegressor._constraints,
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
+    lower_, upper_ = TKLClassifier.lower_, TKLClassifier.upper_
 
     def _build_kernel(self, X: Array, used: Mask) -> Kernel:
         return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
-
-    @property
-    def lower_(self) -> Array:
-        """The lower corner of the box, shape (n_features,), in scaled features."""
-        return _corner(self, "lower")
-
-    @property
-    def upper_(self) -> Array:
-        """The upper corner of the box, shape (n_features,), in scaled features."""
-        return _corner(self, "upper")
