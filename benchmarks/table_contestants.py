@@ -19,14 +19,23 @@ def lab_rbf(classification: bool, seed: int) -> Any:
 
 
 def svm(classification: bool, seed: int) -> Any:
-    """Return a Gaussian SVM tuned by five-fold cross-validation, with Platt's probabilities."""
+    """Return a Gaussian SVM tuned by five-fold cross-validation, with Platt's probabilities.
+
+    At most 200 000 steps a fit: C = 1e6 takes hours on noisy tables without this limit.
+    """
+    from sklearn.compose import TransformedTargetRegressor
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
+    from sklearn.svm import SVC, SVR
 
-    grid = {"C": [0.1, 1, 10, 100, 1000], "gamma": [0.001, 0.01, 0.1, 1.0]}
-    return make_pipeline(StandardScaler(), _WithPlatt(GridSearchCV(SVC(), grid)))
+    grid = {"C": [1, 100, 1e4, 1e6], "gamma": [0.001, 0.01, 0.1, 1.0]}
+    if classification:
+        search = GridSearchCV(SVC(max_iter=200_000), grid)
+        return make_pipeline(StandardScaler(), _WithPlatt(search))
+    search = GridSearchCV(SVR(max_iter=200_000), grid)
+    scaled = TransformedTargetRegressor(search, transformer=StandardScaler())
+    return make_pipeline(StandardScaler(), scaled)
 
 
 class _WithPlatt(ClassifierMixin, BaseEstimator):
@@ -41,7 +50,7 @@ class _WithPlatt(ClassifierMixin, BaseEstimator):
 
         self.search.fit(X, y)
         self.classes_ = self.search.classes_
-        best = SVC(**self.search.best_params_)
+        best = SVC(**self.search.best_params_, max_iter=200_000)
         self.calibrated_ = CalibratedClassifierCV(best, ensemble=False).fit(X, y)
         return self
 
@@ -70,6 +79,72 @@ def _tuned_default(prefix: str) -> Factory:
         return getattr(models, name)(random_state=seed, n_threads=1, device="cpu", n_cv=1)
 
     return make
+
+
+def catboost(classification: bool, seed: int) -> Any:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    model = CatBoostClassifier if classification else CatBoostRegressor
+    return _WithCategories(
+        model(random_seed=seed, verbose=False, allow_writing_files=False, thread_count=1)
+    )
+
+
+class _WithCategories(BaseEstimator):
+    """CatBoost that takes the categorical columns of a frame as its categories."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> _WithCategories:
+        cats = list(X.select_dtypes("category")) if hasattr(X, "columns") else None
+        self.model.fit(X, y, cat_features=cats)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.model.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.model.predict_proba(X)
+
+
+def lightgbm(classification: bool, seed: int) -> Any:
+    from lightgbm import LGBMClassifier, LGBMRegressor
+
+    model = LGBMClassifier if classification else LGBMRegressor
+    return model(random_state=seed, n_jobs=1, verbose=-1)
+
+
+def hist_boosting(classification: bool, seed: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    model = HistGradientBoostingClassifier if classification else HistGradientBoostingRegressor
+    return model(random_state=seed)
+
+
+def gaussian_process(classification: bool, seed: int) -> Any:
+    """Return a Gaussian process with a width for each feature, and noise, by evidence."""
+    return _GaussianProcess(seed)
+
+
+class _GaussianProcess(RegressorMixin, BaseEstimator):
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any) -> _GaussianProcess:
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+        from sklearn.preprocessing import StandardScaler
+
+        self.scaler_ = StandardScaler().fit(X)
+        widths = RBF(np.full(X.shape[1], X.shape[1] ** 0.5), (1e-2, 1e4))
+        kernel = ConstantKernel(1.0, (1e-3, 1e4)) * widths + WhiteKernel(0.1, (1e-6, 1e1))
+        process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=self.seed)
+        self.process_ = process.fit(self.scaler_.transform(X), y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.process_.predict(self.scaler_.transform(X))
 
 
 def xrfm(classification: bool, seed: int) -> Any:
@@ -121,7 +196,11 @@ class _XRFM(RegressorMixin, BaseEstimator):
 CONTESTANTS: dict[str, Factory] = {
     "lab_rbf": lab_rbf,
     "svm": svm,
+    "gaussian_process": gaussian_process,
     "forest": forest,
+    "hist_boosting": hist_boosting,
+    "lightgbm": lightgbm,
+    "catboost": catboost,
     "xrfm": xrfm,
     "realmlp_td": _tuned_default("RealMLP"),
     "catboost_td": _tuned_default("CatBoost"),
@@ -129,5 +208,14 @@ CONTESTANTS: dict[str, Factory] = {
     "xgboost_td": _tuned_default("XGB"),
 }
 
-ONLY = {"svm": "classification", "xrfm": "regression"}
+ONLY = {"xrfm": "regression", "gaussian_process": "regression"}
 """Contestants that support only one task."""
+
+NATIVE = (
+    "catboost", "lightgbm", "hist_boosting", "realmlp_td", "catboost_td", "lightgbm_td",
+    "xgboost_td",
+)  # fmt: skip
+"""Contestants that get categorical columns as such."""
+
+MOST_ROWS = {"gaussian_process": 1000}
+"""Largest numbers of training rows of contestants whose cost grows with their cube."""

@@ -20,11 +20,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes, make_friedman1
-from sklearn.metrics import log_loss, r2_score
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
+from benchmarks import blend
 from benchmarks.lines import (
     computer,
     extend,
@@ -37,7 +40,7 @@ from benchmarks.lines import (
     write_text,
 )
 from benchmarks.markdown import markdown_table
-from benchmarks.table_contestants import CONTESTANTS, ONLY
+from benchmarks.table_contestants import CONTESTANTS, MOST_ROWS, NATIVE, ONLY
 from pliant.comparison.text import TextColumn
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
@@ -51,9 +54,13 @@ TABLES: dict[str, dict[str, list[str]]] = tomllib.loads(
 SMALL = TABLES.pop("small")
 """Names of tables with at most 500 rows, by task."""
 
-TASKS = {
-    name: task for task, halves in TABLES.items() for names in halves.values() for name in names
-}
+FRESH = TABLES.pop("fresh")
+"""The same for the tables of data/fresh, with categories and missing values."""
+
+TASKS, FRESH_TASKS = (
+    {name: task for task, halves in part.items() for names in halves.values() for name in names}
+    for part in (TABLES, FRESH)
+)
 
 OURS = "lab_rbf"
 RANKED = {
@@ -119,10 +126,48 @@ def split(name: str, seed: int, folder: Path) -> tuple[Any, Any, Any, Any]:
     return train[:MOST_TRAIN], y_train[:MOST_TRAIN], test[:MOST_TEST], y_test[:MOST_TEST]
 
 
+def split_fresh(name: str, seed: int, folder: Path, *, native: bool) -> tuple[Any, Any, Any, Any]:
+    """Return X and y of the training rows, then of the test rows, of a table of data/fresh.
+
+    A method with `native` categories gets frames; the others get arrays, with an indicator for each
+    category and medians in place of missing numbers.
+    """
+    entry = blend.manifest(folder)[name]
+    train, test = blend.split(entry, seed, folder)
+    y, y_test = train.pop("target"), test.pop("target")
+    if FRESH_TASKS[name] == "classification":
+        classes = np.unique(y)
+        y, y_test = np.searchsorted(classes, y), np.searchsorted(classes, y_test)
+    cats = entry["cats"]
+    numbers = [column for column in train.columns if column not in cats]
+    for part in (train, test):
+        part[cats] = part[cats].astype(object).fillna("missing").astype(str)
+    medians = train[numbers].median()
+    for part in (train, test):
+        part[numbers] = part[numbers].fillna(medians)
+    if native:
+        for column in cats:
+            kind = pd.CategoricalDtype(sorted(train[column].unique()))
+            known = test[column].isin(kind.categories)
+            test[column] = test[column].where(known, train[column].mode()[0]).astype(kind)
+            train[column] = train[column].astype(kind)
+        return train, np.asarray(y), test, np.asarray(y_test)
+    indicators = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    encoder = ColumnTransformer([("categories", indicators, cats)], remainder="passthrough")
+    X = encoder.fit_transform(train)
+    return X, np.asarray(y), encoder.transform(test), np.asarray(y_test)
+
+
 def measure(label: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
     """Return the scores of one fit, and its processor seconds."""
-    train, y_train, test, y_test = split(table, seed, folder)
-    classification = TASKS[table] == "classification"
+    if table in FRESH_TASKS:
+        parts, task = split_fresh(table, seed, folder, native=label in NATIVE), FRESH_TASKS[table]
+    else:
+        parts, task = split(table, seed, folder), TASKS[table]
+    train, y_train, test, y_test = parts
+    if len(train) > MOST_ROWS.get(label, len(train)):
+        return {"score": None}
+    classification = task == "classification"
     model = CONTESTANTS[label](classification, seed)
     began = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
@@ -133,9 +178,17 @@ def measure(label: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
         if not classification:
             return {"score": float(r2_score(y_test, predicted)), "fit_s": seconds}
         shares = np.clip(np.asarray(model.predict_proba(test), dtype=np.float64), 1e-7, None)
-    loss = log_loss(y_test, shares / shares.sum(axis=1, keepdims=True), labels=np.unique(y_train))
+    shares /= shares.sum(axis=1, keepdims=True)
+    labels = np.unique(y_train)
+    loss = log_loss(y_test, shares, labels=labels)
     score = float((predicted == y_test).mean())
-    return {"score": score, "log_loss": float(loss), "fit_s": seconds}
+    return {"score": score, "log_loss": float(loss), "fit_s": seconds, "auc": auc(y_test, shares)}
+
+
+def auc(y: Any, shares: Any) -> float:
+    """Return the area under the ROC curve, averaged over the classes among the rows."""
+    classes = [1] if shares.shape[1] == 2 else np.unique(y)
+    return float(np.mean([roc_auc_score(y == k, shares[:, k]) for k in classes]))
 
 
 def means(rows: pd.DataFrame, task: str) -> pd.DataFrame:

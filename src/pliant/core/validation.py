@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from numbers import Integral, Real
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy.sparse
 import sklearn.utils
 import sklearn.utils.validation
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from pliant.core.estimators import BaseEstimator
@@ -231,6 +232,22 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"expected labels of one type in y: {error}") from None
+
+
+def class_factors(
+    class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
+) -> Array:
+    """Return the weight of each class; raise ValueError unless all are finite and > 0."""
+    try:
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"expected class_weight None, 'balanced' or a dict of class weights, got "
+            f"{class_weight!r}: {error}"
+        ) from None
+    if not (np.isfinite(factors) & (factors > 0)).all():
+        raise ValueError(f"expected finite class weights > 0, got {class_weight!r}")
+    return np.asarray(factors, dtype=np.float64)
 
 
 def plain(value: object) -> object:

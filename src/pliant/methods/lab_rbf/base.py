@@ -242,12 +242,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _resolve_settings(self, table: Table, k: int) -> MemberSettings:
         """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""
         algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
-        objective = algorithm.objective
+        objective, many = algorithm.objective, n_rows >= constants.MANY_ROWS
         if objective == "mixed":
-            objective = "evidence" if k % 2 and n_rows < constants.MANY_ROWS else "ridge"
-        n_support = 400 if n_rows >= constants.MANY_ROWS else max(1, min(200, n_rows // 3))
+            objective = "evidence" if k % 2 and not many else "ridge"
+        n_support = 400 if many else max(1, min(200, n_rows // 3))
+        # O(n m^2) for the coefficients of m centres limits their number.
+        most = min(constants.MAX_CENTRES, int(math.sqrt(constants.GROWTH_COST / table.n_rows)))
+        n_grown = min(n_rows // constants.ROWS_PER_CENTRE, most)
         if self.n_support != "auto":
             n_support = int(self.n_support)
+        if self.n_support != "auto" or objective == "interpolation" or not many:
+            n_grown = n_support
         few = n_support < constants.FEW_CENTRES
         # The objective is a sum over rows, so penalties are proportional to the mean weight.
         alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
@@ -266,8 +271,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         penalties = alpha, alphas, shrinkages
         learns_shared = algorithm.initial_bandwidth == "auto" and support != "residual"
         return MemberSettings(
-            algorithm, n_support, objective, linear, *penalties, profile, support, max_iter,
-            learns_shared,
+            algorithm, n_support, n_grown, objective, linear, *penalties, profile, support,
+            max_iter, learns_shared,
         )  # fmt: skip
 
     def _store_members(self, table: Table, fits: list[FitState]) -> None:

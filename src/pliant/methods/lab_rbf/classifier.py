@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,15 @@ from pliant.core.estimators import ClassifierMixin
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_parameters, class_codes, fresh_fit, plain, validate_data
+from pliant.core.validation import (
+    check_parameters,
+    check_weights,
+    class_codes,
+    class_factors,
+    fresh_fit,
+    plain,
+    validate_data,
+)
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF, document_parameters
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
@@ -40,6 +49,7 @@ MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton steps; 
 
 
 @document_parameters
+@dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """LAB-RBF classifier: the mean of several kernel expansions with one score per class.
 
@@ -53,6 +63,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     Parameters
     ----------
     %(parameters)s
+    class_weight : dict or "balanced", optional
+        Class weights, which multiply the sample weights. "balanced" gives class k the weight
+        n_samples / (n_classes n_k), with n_k its number of samples. Probabilities then refer to
+        classes with these weights.
 
     Attributes
     ----------
@@ -90,7 +104,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
-    classes_: npt.NDArray[Any]
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
+
+    classes_: npt.NDArray[Any] = field(init=False)
 
     @blas_limited
     @with_callbacks
@@ -140,9 +156,15 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             if len(unknown):
                 label = plain(unknown[0])
                 raise ValueError(f"expected labels in {list(self.classes_)}, got {label!r}")
-            return Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight), None
-        self.classes_, _ = class_codes(y)
+        else:
+            self.classes_, _ = class_codes(y)
+        if self.class_weight is not None:
+            weights = np.ones(len(X)) if sample_weight is None else check_weights(sample_weight, X)
+            factors = class_factors(self.class_weight, self.classes_, y)
+            sample_weight = weights * factors[np.searchsorted(self.classes_, y)]
         table = Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight)
+        if refit:
+            return table, None
         used = np.unique(y[table.numbers])
         if len(used) < 2:
             label = plain(used[0])

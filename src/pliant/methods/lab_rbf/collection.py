@@ -35,6 +35,11 @@ class DaskTable(Table):
     targets: Table  # targets of the rows with positive weight
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows that the coefficients use."""
+        return len(self.targets)
+
+    @property
     def feature_range(self) -> tuple[Array, Array]:
         """Minimum and maximum of each feature, float64."""
         return self.ranges

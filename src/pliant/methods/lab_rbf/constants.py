@@ -12,6 +12,9 @@ import numpy as np
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
+ROWS_PER_CENTRE = 5  # Members grow to one centre per so many rows, between these two numbers:
+MAX_CENTRES = 1000
+GROWTH_COST = 1.6e11  # Maximum number of rows times squared number of centres after growth.
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 

@@ -17,7 +17,13 @@ from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.estimators import BaseEstimator
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_points, check_real, check_row_numbers, check_weights
+from pliant.core.validation import (
+    check_integer,
+    check_points,
+    check_real,
+    check_row_numbers,
+    check_weights,
+)
 from pliant.methods.lab_rbf.constants import MIN_THREADED, TINY
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 
@@ -54,6 +60,11 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that the coefficients use."""
+        return len(self)
 
     @cached_property
     def scale(self) -> tuple[Array, Array]:
@@ -138,6 +149,9 @@ class LABRBFMember(BaseEstimator):
         Kernel k(t, c_i) = h(|theta_i o (u(t) - u(c_i))|^2).
     support_ : array of shape (n_support,)
         Indices of the centres in the training data.
+    n_learned_ : int
+        Number of centres with learned bandwidths, which come first. Each other centre has the
+        bandwidths of the nearest of them.
     dual_coef_ : array of shape (n_support, n_outputs)
         Coefficients c of the centres.
     linear_coef_ : array of shape (n_features, n_outputs)
@@ -171,6 +185,7 @@ class LABRBFMember(BaseEstimator):
 
     kernel_: LocalRBFKernel
     support_: Indices
+    n_learned_: int
     dual_coef_: Array
     linear_coef_: Array
     intercept_: Array
@@ -293,6 +308,7 @@ class LABRBFMember(BaseEstimator):
         if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
             raise ValueError(f"expected warp_ with {d} features, and linear_ True or False")
         check_row_numbers("support_", self.support_)
+        check_integer("n_learned_", self.n_learned_, least=1)
         check_real("alpha_", self.alpha_, above=0)
 
 

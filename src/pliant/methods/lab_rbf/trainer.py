@@ -53,7 +53,8 @@ class MemberSettings:
     """Settings of one member, with all automatic parameters resolved."""
 
     algorithm: LABRBFAlgorithm  # for the initial bandwidth and the solver
-    n_support: int
+    n_support: int  # centres with learned bandwidths
+    n_grown: int  # centres after growth, see `_grow`
     objective: Literal["ridge", "evidence", "interpolation"]
     linear: bool
     alpha: float  # ridge penalty for learning the bandwidths
@@ -212,9 +213,10 @@ class Trainer:
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
             settings = replace(settings, objective=objective, linear=linear, profile=profile)
             with np.errstate(divide="ignore"):
-                s = 2.0 * np.log(member.mapped_bandwidths())
+                s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])
             s = s.clip(*constants.LOG_SQUARE_RANGE)
-            rows, centres = table.sample(split.train, warp), warp(member.kernel_.centres)
+            centres = warp(member.kernel_.centres[: member.n_learned_])
+            rows = table.sample(split.train, warp)
             positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
                 settings, split, rng, warp, rows, positions, centres, (s,), member.level_, stage, ()
@@ -275,6 +277,8 @@ class Trainer:
                 s, level = training.minimise(objective, stage.shrinkage, point, n_steps)
                 stage = stage._replace(log_squares=s, level=level)
         member = _build_member(start, stage, table)
+        if start.settings.n_grown > start.settings.n_support:
+            _grow(member, table, start)
         member.limits_, member.objective_history_ = limits, np.array(training.history, dtype=float)
         if isinstance(objective, Interpolation):
             c, (middle, half) = objective.coefficients(stage.log_squares), table.scale
@@ -541,7 +545,9 @@ def _build_member(start: MemberStart, stage: Stage, table: Table) -> LABRBFMembe
     """Build a member with learned bandwidths and no coefficients."""
     member, settings, warp = LABRBFMember(), start.settings, start.warp
     if start.member is not None:
-        member.support_, points = start.member.support_, start.member.kernel_.centres
+        learned = slice(start.member.n_learned_)
+        member.support_ = start.member.support_[learned]
+        points = start.member.kernel_.centres[learned]
     else:
         rows = start.split.train[start.positions]
         member.support_, points = table.numbers[rows], table.points(rows)
@@ -550,8 +556,23 @@ def _build_member(start: MemberStart, stage: Stage, table: Table) -> LABRBFMembe
         member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, settings.profile)
     else:
         member.kernel_ = LocalRBFKernel(points, theta, settings.profile, warp)
+    member.n_learned_ = len(points)
     member.warp_, member.linear_, member.objective_ = warp, settings.linear, settings.objective
     member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
     member.level_ = float(stage.level)
     member.validation_score_ = float(1.0 - stage.loss)
     return member
+
+
+def _grow(member: LABRBFMember, table: Table, start: MemberStart) -> None:
+    """Add random rows as centres, with the bandwidths of the nearest centre in its own metric."""
+    kernel, m, n_grown = member.kernel_, len(member.support_), start.settings.n_grown
+    drawn = start.rng.choice(len(table), min(n_grown, len(table)), replace=False)
+    points = np.vstack([kernel.centres, table.points(drawn)])
+    distinct = np.sort(np.unique(points, axis=0, return_index=True)[1])
+    new = distinct[distinct >= m][: n_grown - m]
+    nearest = kernel.squares(points[new]).argmin(axis=1)
+    theta = np.vstack([kernel.bandwidths, kernel.bandwidths[nearest]])
+    centres = np.vstack([kernel.centres, points[new]])
+    member.kernel_ = LocalRBFKernel(centres, theta, kernel.profile, kernel.warp)
+    member.support_ = np.concatenate([member.support_, table.numbers[drawn[new - m]]])

@@ -30,6 +30,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     class_codes,
+    class_factors,
     fresh_fit,
     integer,
     is_collection,
@@ -62,7 +63,7 @@ from pliant.methods.ridge.rows import (
     points_for_kernel,
 )
 from pliant.methods.summary import FunctionSummary, Summary
-from pliant.methods.svm.estimators import class_factors, documented_as
+from pliant.methods.svm.estimators import documented_as
 
 
 def check_centres(name: str, value: Any) -> None:

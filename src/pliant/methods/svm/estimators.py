@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
@@ -38,6 +37,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     class_codes,
+    class_factors,
     fresh_fit,
     plain,
     real_number,
@@ -452,22 +452,6 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
                 SVMProblem(points[members], members, signs, weights[members], float(self.C))
             )
         return X, used, problems
-
-
-def class_factors(
-    class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
-) -> Array:
-    """Return the weight of each class; raise ValueError unless all are finite and > 0."""
-    try:
-        factors = compute_class_weight(class_weight, classes=classes, y=y)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"expected class_weight None, 'balanced' or a dict of class weights, got "
-            f"{class_weight!r}: {error}"
-        ) from None
-    if not (np.isfinite(factors) & (factors > 0)).all():
-        raise ValueError(f"expected finite class weights > 0, got {class_weight!r}")
-    return np.asarray(factors, dtype=np.float64)
 
 
 class SVMRegressor(RegressorMixin, BaseSVM[Base]):

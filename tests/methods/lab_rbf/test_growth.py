@@ -1,0 +1,86 @@
+"""Centres that are added after the bandwidths are learned, and class weights."""
+
+import numpy as np
+import pytest
+
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.methods.lab_rbf import constants
+from pliant.methods.lab_rbf.members import Table
+
+rng = np.random.default_rng(0)
+X = rng.uniform(-1, 1, size=(700, 3))
+y = np.sin(4 * X[:, 0]) * X[:, 1]
+LABELS = np.where(y > 0.3, "high", "low")
+QUICK = {"n_members": 1, "max_iter": 2, "random_state": 0}
+
+
+@pytest.fixture
+def grows(monkeypatch):
+    """Let tables of 600 rows count as large; members learn 400 centres and grow to 500."""
+    monkeypatch.setattr(constants, "MANY_ROWS", 600)
+    monkeypatch.setattr(constants, "ROWS_PER_CENTRE", 1)
+    monkeypatch.setattr(constants, "MAX_CENTRES", 500)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "learned", "grown"),
+    [(3999, 200, 200), (4000, 400, 800), (20_000, 400, 1000), (1_000_000, 400, 400)],
+)
+def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
+    table = Table.from_arrays(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), None)
+    settings = LABRBFRegressor()._resolve_settings(table, 0)
+    assert (settings.n_support, settings.n_grown) == (learned, grown)
+    settings = LABRBFRegressor(70)._resolve_settings(table, 0)
+    assert (settings.n_support, settings.n_grown) == (70, 70)
+
+
+@pytest.mark.parametrize(("model", "target"), [(LABRBFRegressor, y), (LABRBFClassifier, LABELS)])
+def test_new_centres_have_the_bandwidths_of_the_nearest(grows, model, target):
+    (member,) = model(**QUICK).fit(X, target).members_
+    centres, theta = member.kernel_.centres, member.kernel_.bandwidths
+    assert (member.n_learned_, len(centres)) == (400, 500)
+    np.testing.assert_array_equal(centres, X[member.support_])
+    assert len(np.unique(centres, axis=0)) == len(centres)
+    for centre, own in zip(centres[400:], theta[400:], strict=True):
+        squares = ((theta[:400] * (centre - centres[:400])) ** 2).sum(axis=1)
+        np.testing.assert_array_equal(own, theta[np.argmin(squares)])
+
+
+def test_ridge_fit_uses_all_centres(grows):
+    model = LABRBFRegressor(**QUICK).fit(X, y)
+    (member,) = model.members_
+    F, target = member.features(X), y - y.mean()
+    a = np.linalg.solve(F.T @ F + member.alpha_ * np.eye(F.shape[1]), F.T @ target)
+    np.testing.assert_allclose(member.expand(X)[:, 0], F @ a + y.mean(), atol=1e-6)
+
+
+def test_warm_start_continues_the_learned_centres(grows):
+    model = LABRBFRegressor(**QUICK, warm_start=True).fit(X, y)
+    learned = model.members_[0].kernel_.centres[:400]
+    model.fit(X, y)
+    (member,) = model.members_
+    assert (member.n_learned_, len(member.support_)) == (400, 500)
+    np.testing.assert_array_equal(member.kernel_.centres[:400], learned)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {"high": 3.0, "low": 0.5}])
+def test_class_weight_multiplies_sample_weight(class_weight):
+    weight = rng.uniform(0.5, 2, size=len(X))
+    counts = {label: list(LABELS).count(label) for label in ("high", "low")}
+    if class_weight == "balanced":
+        factors = {label: len(X) / 2 / count for label, count in counts.items()}
+    else:
+        factors = class_weight
+    own = weight * [factors[label] for label in LABELS]
+    weighted = LABRBFClassifier(20, **QUICK, class_weight=class_weight).fit(X, LABELS, weight)
+    plain = LABRBFClassifier(20, **QUICK).fit(X, LABELS, own)
+    np.testing.assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-12)
+    weighted.refit_coefficients(X, LABELS, weight)
+    plain.refit_coefficients(X, LABELS, own)
+    np.testing.assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("class_weight", ["even", {"high": 0.0, "low": 1.0}, 3])
+def test_invalid_class_weights(class_weight):
+    with pytest.raises(ValueError, match=r"class.weight"):
+        LABRBFClassifier(class_weight=class_weight).fit(X, LABELS)
