@@ -246,13 +246,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
         n_support = 400 if many else max(1, min(200, n_rows // 3))
-        # O(n m^2) for the coefficients of m centres limits their number.
-        most = min(constants.MAX_CENTRES, int(math.sqrt(constants.GROWTH_COST / table.n_rows)))
-        n_grown = min(n_rows // constants.ROWS_PER_CENTRE, most)
         if self.n_support != "auto":
             n_support = int(self.n_support)
-        if self.n_support != "auto" or objective == "interpolation" or not many:
-            n_grown = n_support
+        n_grown = n_support
+        if many and self.n_support == "auto" and objective != "interpolation":
+            # O(n m^2) for the coefficients of m centres limits their number.
+            most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
+            n_grown = min(n_rows // constants.ROWS_PER_CENTRE, constants.MAX_CENTRES, most)
         few = n_support < constants.FEW_CENTRES
         # The objective is a sum over rows, so penalties are proportional to the mean weight.
         alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
