@@ -371,7 +371,9 @@ class BandwidthTraining:
             if n_steps:
                 point = self.minimise(few, shrinkage, point, n_steps)
             stage = self.validate(self.objective, point, shrinkage)
-            if k == 0 or stage.loss < self.stage.loss:
+            # With n held-out rows, a difference below 1/sqrt(n) of the loss may be chance.
+            n_held_out = len(self.held_out) if self.held_out is not None else 1
+            if k == 0 or stage.loss < (1.0 - n_held_out**-0.5) * self.stage.loss:
                 self.stage = stage
 
     def follow_path(self, lowest: Stage | None = None) -> Stage:
