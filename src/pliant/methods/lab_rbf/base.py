@@ -61,8 +61,10 @@ FLOAT_TYPES = (np.float64, np.float32)
 
 PARAMETERS = """
 n_support : int or "auto", default="auto"
-    Maximum number of support points per member. "auto" is a third of the samples, at most 200,
-    or 400 for 4000 or more samples. It cannot exceed the number of distinct training samples.
+    Maximum number of support points per member. "auto" is a third of the samples, at most 200.
+    With n >= 4000 samples, it learns the bandwidths of 400 support points, then adds random
+    samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points, with the bandwidths of the
+    nearest one. There are at most as many support points as distinct training samples.
 profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
     Profile of the kernel: h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code),
     or the Matern function with smoothness 5/2.
