@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal
 
 from pliant.core.validation import Constraint, automatic, real_number
 from pliant.kernels.standard import Gamma, KernelLike
-from pliant.methods.dank.estimators import BaseGram, BaseHadamard
+from pliant.methods.dank.estimators import BaseHadamard, TrainingGram
 from pliant.methods.dank.kernel import Extension
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.parts import KMeansPartition
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
+class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -177,7 +177,7 @@ class DANKClassifier(BaseHadamard, SVMClassifier[BaseGram]):
 
 @documented_as(DANKClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKRegressor(BaseHadamard, SVMRegressor[BaseGram]):
+class DANKRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,

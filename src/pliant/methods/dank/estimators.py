@@ -115,7 +115,7 @@ class HadamardOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class BaseGram:
+class TrainingGram:
     """The base kernel; its Gram matrix on all training rows, if stored; True if it is PSD."""
 
     kernel: Kernel
@@ -143,18 +143,18 @@ class KernelSolution:
     early: str = ""
 
 
-class BaseHadamard(BaseSVM[BaseGram]):
+class BaseHadamard(BaseSVM[TrainingGram]):
     """A support vector machine with a kernel matrix adapted entry by entry.
 
     Subclasses add tau (DANK) or ``_centred = True`` (KNPL). `BaseSVM.fit` takes these steps:
 
     1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
     2. `_build_kernel` builds K, and its Gram matrix if that is to be stored (`_stores_gram`).
-    3. `_solve` learns one function per problem with `solve_whole`, or `solve_in_parts`:
-       the plain SVM gives eta="auto"; `hadamard_dual` eliminates F from the problem;
-       `_solve_dual` finds beta, in one dual for tau = 0, otherwise in a sequence of duals.
-    4. `_build_function` builds the learned kernel F o K, which extends F to new points.
-    5. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
+    3. `_solve` learns one function per problem, with `solve_whole` or in parts. The plain SVM
+       gives eta="auto"; `hadamard_dual` eliminates F from the problem; `_maximise` finds beta, in
+       one dual for tau = 0, otherwise in a sequence of duals; `_build_function` builds the learned
+       kernel F o K, which extends F to new points.
+    4. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
     """
 
     _centred: ClassVar[bool] = False
@@ -205,7 +205,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
                 f"of F couples all rows, got {self.tau!r}"
             )
 
-    def _build_kernel(self, X: Array, used: Mask) -> BaseGram:
+    def _build_kernel(self, X: Array, used: Mask) -> TrainingGram:
         kernel = as_kernel(self.kernel, X, self.gamma, getattr(self, "feature_names_in_", None))
         if not kernel.symmetric:
             raise ValueError(
@@ -215,13 +215,13 @@ class BaseHadamard(BaseSVM[BaseGram]):
         self._warn_of_unequal_scales(kernel, X if used.all() else X[used])
         if isinstance(kernel, Precomputed) or self._stores_gram(len(X), kernel.psd):
             gram, psd = self._check_gram(kernel, X)
-            return BaseGram(kernel, DenseRows(gram), psd)
+            return TrainingGram(kernel, DenseRows(gram), psd)
         if not made_of(kernel, Precomputed, FunctionKernel):
-            return BaseGram(kernel, None, psd=True)
+            return TrainingGram(kernel, None, psd=True)
         # a user's function without a stored Gram matrix is tested on a sample
         sample = np.unique(np.linspace(0, len(X) - 1, SAMPLE_SIZE).astype(np.intp))
         try:
-            return BaseGram(kernel, None, self._check_gram(kernel, X[sample])[1])
+            return TrainingGram(kernel, None, self._check_gram(kernel, X[sample])[1])
         except ValueError as error:
             rows = f"tested on {len(sample)} equally spaced rows of X"
             raise ValueError(f"{error} ({rows})") from None
@@ -229,7 +229,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
     def _solve(
         self,
         problems: Sequence[SVMProblem],
-        base: BaseGram,
+        base: TrainingGram,
         starts: Sequence[WarmStart | None],
         callback: Callback,
     ) -> list[LearnedFunction]:
@@ -256,7 +256,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
     def _build_function(
         self,
         problem: SVMProblem,
-        base: BaseGram,
+        base: TrainingGram,
         options: HadamardOptions,
         settings: KMeansPartition | None,
         solution: KernelSolution,
@@ -407,7 +407,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
             )
         return self.partition is None and fits and (n <= DENSE_ROWS or coupled)
 
-    def _choose_tau(self, base: BaseGram) -> float:
+    def _choose_tau(self, base: TrainingGram) -> float:
         """Return tau; "auto" is the paper's 0.01 if the Gram matrix is stored, otherwise 0."""
         if self._centred:
             return 0.0
@@ -464,7 +464,7 @@ class BaseHadamard(BaseSVM[BaseGram]):
 
 def solve_whole(
     problem: SVMProblem,
-    base: BaseGram,
+    base: TrainingGram,
     options: HadamardOptions,
     start: WarmStart | None,
     callback: Callback,
@@ -477,7 +477,7 @@ def solve_whole(
     dual = problem.dual(problem_rows(problem, base, options), base.psd)
     plain = None
     if options.eta == "auto":
-        # The paper's scale: eta = |alpha|^2 of the plain SVM.
+        # The paper's scale: eta = |alpha|^2 of the plain SVM, the limit eta = inf (F = 1).
         plain = _maximise(hadamard_dual(dual, np.inf), start, options, callback)
         if plain.status is Status.STOPPED:
             return KernelSolution(plain, np.inf, plain.n_iter, plain.x)
@@ -493,7 +493,7 @@ def solve_whole(
     return KernelSolution(result, eta, steps, plain.x, adapted.constant, plain=plain)
 
 
-def problem_rows(problem: SVMProblem, base: BaseGram, options: HadamardOptions) -> Rows:
+def problem_rows(problem: SVMProblem, base: TrainingGram, options: HadamardOptions) -> Rows:
     """Return the Gram matrix of the points of a problem, stored or with rows on demand."""
     if base.gram is None:
         fits = 8.0 * len(problem.points) ** 2 <= options.cache_mb * 2.0**20  # float64
@@ -526,6 +526,7 @@ def _maximise(
     problem: HadamardDual, start: WarmStart | None, options: HadamardOptions, callback: Callback
 ) -> Result[Certificate]:
     """Solve a dual, starting from zero or from another dual's solution, made feasible."""
+    # For tau > 0 and KNPL too, the quartic dual, the one of tau = 0, chooses the start.
     dual = problem.quartic
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
@@ -557,7 +558,7 @@ def _solve_dual(
 
 def solve_in_parts(
     problem: SVMProblem,
-    base: BaseGram,
+    base: TrainingGram,
     options: HadamardOptions,
     settings: KMeansPartition,
     callback: Deadline,
@@ -631,7 +632,7 @@ def solve_part(
     part: SVMProblem,
     start: Array,
     *,
-    base: BaseGram,
+    base: TrainingGram,
     eta: float,
     options: HadamardOptions,
     ends: float | None,
@@ -655,7 +656,7 @@ def solve_part(
     return PartResult(result.x[:-1], result.value, result.gap, result.n_iter, result.status.name)
 
 
-def _skip_part(part: SVMProblem, base: BaseGram) -> PartResult:
+def _skip_part(part: SVMProblem, base: TrainingGram) -> PartResult:
     """Return beta = 0 and its gap for a part not started."""
     # The gap at beta = 0 does not depend on the kernel.
     dual = part.dual(DenseRows(np.empty((0, 0))), base.psd)
@@ -665,7 +666,7 @@ def _skip_part(part: SVMProblem, base: BaseGram) -> PartResult:
 
 def _refine(
     problem: SVMProblem,
-    base: BaseGram,
+    base: TrainingGram,
     options: HadamardOptions,
     beta: Array,
     eta: float,

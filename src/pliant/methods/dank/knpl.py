@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from pliant.core.validation import Constraint
 from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
-from pliant.methods.dank.estimators import BaseGram, BaseHadamard
+from pliant.methods.dank.estimators import BaseHadamard, TrainingGram
 from pliant.methods.dank.kernel import Extension
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
 from pliant.methods.svm.parts import KMeansPartition
@@ -17,7 +17,7 @@ from pliant.methods.svm.parts import KMeansPartition
 
 @documented_as(DANKClassifier)
 @dataclass(kw_only=True, eq=False, repr=False)
-class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
+class KNPLClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -91,7 +91,7 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[BaseGram]):
 
 @documented_as(DANKRegressor)
 @dataclass(kw_only=True, eq=False, repr=False)
-class KNPLRegressor(BaseHadamard, SVMRegressor[BaseGram]):
+class KNPLRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,

@@ -43,8 +43,9 @@ class LABRBFAlgorithm(BaseEstimator):
         at random; "residual" draws half of them at random and adds samples with the largest
         residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
-        Initial theta for all support points and features, for features on [-1, 1]. "auto" selects
-        the best of seven values, then learns one theta per feature.
+        Initial theta for all support points and features, for features on [-1, 1]. "auto" learns
+        one theta per feature from two initial values: the best of seven equal values, and the best
+        of seven multiples of the feature importances of randomised trees.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         "lbfgs" takes quasi-Newton steps of bounded size on all samples; "adam" uses mini-batches of
         128 samples.

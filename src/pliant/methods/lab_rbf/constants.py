@@ -11,7 +11,15 @@ import numpy as np
 # Starting values
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
-INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # Candidates for d theta^2.
+INITIAL_SQUARES = (
+    0.1,
+    0.3,
+    1.0,
+    3.0,
+    10.0,
+    30.0,
+    100.0,
+)  # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
 ROWS_PER_CENTRE = 5  # Members grow to one centre per so many rows, between these two numbers:
 MAX_CENTRES = 1000
 GROWTH_COST = 1.6e11  # Maximum number of rows times squared number of centres after growth.

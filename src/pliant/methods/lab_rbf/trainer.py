@@ -146,9 +146,9 @@ class Trainer:
         if n_continued == len(self.settings):
             return []
         d, tasks = table.X.shape[1], []
-        weights = [np.full(d, 1.0 / d)]
+        proportions = [np.full(d, 1.0 / d)]
         if self.validation_fraction > 0 and self.settings[0].learns_shared:
-            # The second start uses the importances of the features for randomised trees.
+            # The second initial value uses the importances of the features for randomised trees.
             rows = RandomState(self.seeds[0]).permutation(len(table))[: constants.SCREENING_ROWS]
             sample = table.sample(rows, warps[0])
             trees = ExtraTreesRegressor(
@@ -157,11 +157,12 @@ class Trainer:
             # float32 hides the rounding errors of scaled targets, which could change a split.
             Y = sample.Y.astype(np.float32)
             trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
-            weights.append(np.maximum(trees.feature_importances_, 1e-3 / d))
+            proportions.append(np.maximum(trees.feature_importances_, 1e-3 / d))
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]
-            tasks.append(delayed(self._choose_start)(table, settings, warp, self.seeds[k], weights))
+            seed, begin = self.seeds[k], delayed(self._choose_start)
+            tasks.append(begin(table, settings, warp, seed, proportions))
         return list(self._parallel(table, self.settings[0])(tasks))
 
     @blas_limited
@@ -171,14 +172,14 @@ class Trainer:
         settings: MemberSettings,
         warp: Warp,
         seed: int,
-        weights: list[Array],
+        proportions: list[Array],
         *,
         probe: bool = False,
     ) -> MemberStart:
         """Choose rows (few for a `probe`), centres and initial bandwidths of one member.
 
-        Each array of `weights`, shape (d,), gives one initial value: theta_j^2 is proportional to
-        the weight of feature j.
+        Each array of `proportions`, shape (d,), gives one initial value: theta_j^2 is proportional
+        to its j-th entry.
         """
         rng, by_residual = RandomState(seed), settings.support == "residual"
         split = self._split(len(table), rng)
@@ -202,7 +203,7 @@ class Trainer:
             return start._replace(initial=(s.clip(*constants.LOG_SQUARE_RANGE),))
         few = rows.rows(np.arange(min(len(rows), constants.FIRST_ROWS)))
         objective = build_objective(start, few, self.device)
-        return start._replace(initial=_initial_squares(objective, level, weights))
+        return start._replace(initial=_initial_squares(objective, level, proportions))
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
@@ -311,8 +312,8 @@ class Trainer:
         """Compute the held-out loss of one small expansion."""
         if self.deadline.stopped:
             return math.inf
-        weights = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
-        start = self._choose_start(table, settings, warp, seed, weights, probe=True)
+        proportions = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
+        start = self._choose_start(table, settings, warp, seed, proportions, probe=True)
         training = self._build_training(table, start)
         with np.errstate(invalid="ignore"):
             training.learn_first_stage()
@@ -473,12 +474,12 @@ class BandwidthTraining:
 
 
 def _initial_squares(
-    objective: RowObjective, level: float, weights: list[Array]
+    objective: RowObjective, level: float, proportions: list[Array]
 ) -> tuple[Array, ...]:
     """Choose the multiple of each array with the lowest objective; return log theta^2."""
     m, chosen = len(objective.rows.features.centres), []
-    for each in weights:
-        lowest = math.inf, np.zeros((m, len(each)))
+    for each in proportions:
+        lowest = math.inf, np.zeros((m, len(each)))  # kept if no value is finite
         for square in constants.INITIAL_SQUARES:
             s = np.tile(np.log(square * each).clip(*constants.LOG_SQUARE_RANGE), (m, 1))
             with np.errstate(invalid="ignore"):  # see `Trainer._begin_training`

@@ -282,7 +282,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         1'\alpha - \tfrac12 \sum_m d_m \, \beta' K_m \beta, \qquad \beta = \alpha \circ y,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules set the weights before the support vector machine (SVM) is solved.
+    values are rules, which set the weights before the support vector machine (SVM) is solved.
 
     Parameters
     ----------
@@ -426,7 +426,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
         y'\beta - \varepsilon \|\beta\|_1 - \tfrac12 \sum_m d_m \, \beta' K_m \beta,
 
     the problem of [1]_ for p = 1, where most weights are zero, and of [2]_ for p > 1. The other
-    rules set the weights before the SVM is solved, as for `MKLClassifier`.
+    values are rules, which set the weights before the SVM is solved, as for `MKLClassifier`.
 
     Parameters
     ----------

@@ -1,9 +1,8 @@
 """Rules that set the kernel weights before the support vector machines (SVMs) are solved.
 
 To add a rule, write a function of type `Rule` and add it to `RULES`, or to `CLASS_RULES` if it
-needs classes. The key is then a value of the parameter ``weights``; document it in
-`MKLClassifier` and `MKLRegressor`. The value "simple" has no rule: `newton` learns its
-weights together with the SVMs.
+needs classes. The key is then a value of the parameter ``weights``; CONTRIBUTING.md lists the
+other steps. The value "simple" is not a rule: `newton` learns its weights together with the SVMs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,8 @@ Rule = Callable[[WeightLearning, Sequence[SVMProblem]], Array]
 
 `learning.grams` holds the M Gram matrices of the training samples. `problems` are the SVMs: one,
 or one per pair of classes (0, 1), (0, 2), ..., (1, 2), ... The samples of SVM t are the rows
-`learning.places[t]` of the Gram matrices; `problems[t]` has their targets and weights.
+`learning.places[t]` of the Gram matrices; `problems[t]` has their targets and weights. A rule has
+no parameters, and ``max_seconds`` does not interrupt it.
 """
 
 

@@ -10,7 +10,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +36,9 @@ from pliant.core.validation import (
 from pliant.kernels.base import Kernel, check_width, resolve_columns
 from pliant.kernels.standard import (
     KERNEL_NAMES,
+    Gamma,
     Gaussian,
+    KernelLike,
     Laplacian,
     Linear,
     Matern,
@@ -46,12 +48,6 @@ from pliant.kernels.standard import (
 from pliant.methods.summary import Summary
 from pliant.methods.supervised.information import SideInformation
 from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel
-
-Gamma: TypeAlias = float | Literal["scale", "auto"]
-"""The parameter gamma of a kernel given by name."""
-
-KernelLike: TypeAlias = str | Kernel | Callable[..., Any]
-"""A base kernel: a name, a kernel object, or a function of two matrices."""
 
 LearnedGram: TypeAlias = Callable[[Indices], Array]
 """Computes the learned kernel matrix, shape (m, m), of the fit points with given row indices."""
