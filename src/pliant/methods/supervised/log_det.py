@@ -23,6 +23,7 @@ from pliant.core.validation import (
     real_number,
     stack_level,
 )
+from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.summary import Convergence, Summary
 from pliant.methods.supervised.bregman import (
     BoundsCertificate,
@@ -32,9 +33,7 @@ from pliant.methods.supervised.bregman import (
     squared_distances,
 )
 from pliant.methods.supervised.learner import (
-    Gamma,
     KernelLearner,
-    KernelLike,
     LearnedGram,
     LogDetKernel,
     PSDPart,

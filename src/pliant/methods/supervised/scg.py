@@ -27,11 +27,10 @@ from pliant.core.validation import (
     real_number,
 )
 from pliant.kernels.base import Kernel
+from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.supervised.information import GRAPHS, GraphKind, SideInformation, check_exponent
 from pliant.methods.supervised.learner import (
-    Gamma,
     KernelLearner,
-    KernelLike,
     LearnedGram,
     LogDetKernel,
     PSDPart,
