@@ -285,7 +285,7 @@ class ThresholdRule:
 def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
     """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
 
-    All points outside the support have the same row of F; their values are K (beta o that row).
+    All points outside the support share one row f of F; their entries are those of K (beta o f).
     """
     scale, vectors = spectrum.values - 0.5 * tau, spectrum.support
     # F_ij = x_i' diag(s) x_j, where x_i is row i of U; outside the support, x_i = `others`.

@@ -298,7 +298,7 @@ def _score_labels(
     labels, rows = known.labels, known.known
     assert labels is not None
     test, train = rows[held], rows[~held]
-    # the training rows must contain two classes, and a class of the held-out rows
+    # the training rows need at least two classes, and one of those of the held-out rows
     if not np.isin(labels[test], labels[train]).any() or len(np.unique(labels[train])) < 2:
         return math.nan
     visible = np.full(known.n_samples, -1)
