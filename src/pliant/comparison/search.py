@@ -158,7 +158,8 @@ def search(
 def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> tuple[int, int]:
     """Return the number of rows in the first and last rounds.
 
-    The last round has all rows, at most ``search_rows``; each earlier one has a third of the next.
+    The last round uses all rows, at most ``search_rows``; each other round uses a third of the
+    rows of the round after it.
     The first has at least 150 rows and, on average, ten of the rarest class. `candidates` limits
     the number of rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
     """

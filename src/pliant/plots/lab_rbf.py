@@ -221,7 +221,7 @@ class RelevanceDisplay(FeatureDisplay):
         self.ax_.set_xlabel(f"share of the squared change if permuted{note}")
 
     def _draw_points(self, shares: Array, style: dict[str, Any]) -> None:
-        """Draw a row for each support point, grouped by its largest share."""
+        """Draw a row for each support point, grouped by the feature with the largest share."""
         ordered = shares[:, self.order]
         # sort by the feature with the largest share, then by this share in descending order
         rows = np.lexsort((-ordered.max(axis=1), ordered.argmax(axis=1)))

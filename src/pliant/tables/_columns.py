@@ -1,7 +1,7 @@
 """Read cells, infer column kinds, and encode columns as features.
 
-A cell is read the same way from every file: ``1``, ``1.0`` and ``"1"`` are the same number, and the
-integer 1 is the category ``"1"``.
+A cell is read the same way from every file: ``1``, ``1.0`` and ``"1"`` are the same number in a
+numeric column, and the integer 1 is the category ``"1"`` in a categorical one.
 """
 
 from __future__ import annotations

@@ -68,11 +68,11 @@ class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
         computed; parts not started predict the intercept. The initial product K beta of a warm
         start is not interrupted.
     cache_mb : float, default=2000
-        Memory for Gram matrices, > 0, in units of 2^20 bytes. If the full matrix fits (float64,
-        16 000 samples in 2000 MB), it is stored for up to 4000 samples, or if F couples all samples
-        (tau > 0, KNPL). Otherwise rows are computed on demand and cached within this memory. These
-        rows are float32 if all k(x, x) are equal, k is not nearly constant and ``tol`` >= 1e-5; the
-        certificate then refers to the rounded matrix.
+        Memory for Gram matrices, > 0, in units of 2^20 bytes. The full matrix is stored if it fits
+        (in float64, 16 000 samples in 2000 MB), and if there are at most 4000 samples or F couples
+        all samples (tau > 0, KNPL). Otherwise rows are computed on demand and cached within this
+        memory. These rows are float32 if all k(x, x) are equal, k is not nearly constant and
+        ``tol`` >= 1e-5; the certificate then refers to the rounded matrix.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
         without b and y'alpha = 0. A part can contain a single class. Together, the parts solve the

@@ -585,8 +585,8 @@ class LABRBFErrorModel(BaseEstimator):
         """Compute the quantile of z for each output.
 
         With calibration rows, this is the conformal quantile: an order statistic, or infinite with
-        too few rows. A new z is smaller with probability at most p for `probability` p < 1/2,
-        and at least p otherwise.
+        too few rows. A new z is below this quantile with probability at most p if `probability` p <
+        1/2, and with probability at least p otherwise.
         """
         n = len(self.errors)
         if self.exact:
