@@ -35,6 +35,7 @@ from benchmarks.lines import (
     write_text,
 )
 from benchmarks.markdown import markdown_table
+from benchmarks.table_contestants import CONTESTANTS as CONTESTANTS_OF_TABLES
 from pliant import compare
 from pliant.comparison.cells import FittedMethod, fit_apart, predictions_of
 from pliant.comparison.metrics import Predictions
@@ -158,21 +159,18 @@ def scores_of(y: Any, predictions: Predictions) -> dict[str, float]:
 
 
 def catboost(entry: Mapping[str, Any], seed: int, folder: Path, _: float | None) -> Line:
-    from catboost import CatBoostClassifier, CatBoostRegressor
-
     train, test = split(entry, seed, folder)
     for part in (train, test):
-        part[entry["cats"]] = part[entry["cats"]].astype(object).fillna("missing").astype(str)
+        texts = part[entry["cats"]].astype(object).fillna("missing").astype(str)
+        part[entry["cats"]] = texts.astype("category")
     classes = entry["task"] == "classification"
-    model = (CatBoostClassifier if classes else CatBoostRegressor)(
-        random_seed=seed, verbose=False, allow_writing_files=False, cat_features=entry["cats"]
-    )
+    model = CONTESTANTS_OF_TABLES["catboost"](classes, seed)
     start = time.process_time()
     model.fit(train.drop(columns="target"), train["target"])
     used, X = time.process_time() - start, test.drop(columns="target")
     values = np.ravel(model.predict(X))
     probability = model.predict_proba(X) if classes else None
-    known = model.classes_ if classes else None
+    known = model.model.classes_ if classes else None
     predictions = Predictions(values, None, probability, known)
     scores = {"catboost": scores_of(test["target"].to_numpy(), predictions)}
     return {"scores": scores, "seconds": {"processor": used}}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.methods.lab_rbf import constants
+from pliant.methods.lab_rbf import collection, constants
 from pliant.methods.lab_rbf.members import Table
 
 rng = np.random.default_rng(0)
@@ -44,6 +44,15 @@ def test_new_centres_have_the_bandwidths_of_the_nearest(grows, model, target):
     for centre, own in zip(centres[400:], theta[400:], strict=True):
         squares = ((theta[:400] * (centre - centres[:400])) ** 2).sum(axis=1)
         np.testing.assert_array_equal(own, theta[np.argmin(squares)])
+
+
+def test_all_rows_of_a_collection_limit_the_growth(grows, monkeypatch):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(collection, "SAMPLE_ROWS", 650)
+    monkeypatch.setattr(constants, "GROWTH_COST", 700 * 450.0**2)
+    table, _ = LABRBFRegressor()._build_table(da.from_array(X), da.from_array(y), None)
+    assert len(table) < 700
+    assert LABRBFRegressor()._resolve_settings(table, 0).n_grown == 450
 
 
 def test_ridge_fit_uses_all_centres(grows):

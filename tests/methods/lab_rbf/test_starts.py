@@ -68,6 +68,23 @@ def test_the_starts_are_equal_widths_and_importances():
     assert set(np.argsort(screened[0])[-2:]) == pair
 
 
+@pytest.mark.parametrize(("second", "kept"), [(0.91, 0), (0.89, 1)])
+def test_the_second_start_must_be_better_by_more_than_chance(monkeypatch, second, kept):
+    X, y, _, _, _ = needle("product", 0, n_train=500)  # 100 held-out rows: a tenth of the loss
+    steps, table, (start,) = begin(X, y, 1)
+    assert len(start.split.held_out) == 100
+    losses = iter((1.0, second))
+    train = trainer.BandwidthTraining
+    monkeypatch.setattr(train, "minimise", lambda self, objective, shrinkage, point, n: point)
+    monkeypatch.setattr(
+        train,
+        "validate",
+        lambda self, objective, point, shrinkage: trainer.Stage(*point, 1.0, 0.0, next(losses)),
+    )
+    stage = steps._begin_training(table, start, required=True).stage
+    assert stage.log_squares is start.initial[kept]
+
+
 def test_a_failed_member_uses_the_bandwidths_of_the_best(monkeypatch):
     X, y, _, _, _ = needle("ridge", 0)
     steps, table, starts = begin(X, y, 2)

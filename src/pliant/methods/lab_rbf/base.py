@@ -98,8 +98,9 @@ n_jobs : int, optional
     large enough to benefit, but one thread in a joblib worker or another child process.
 warm_start : bool, default=False
     If True, `fit` continues the members of the previous fit on the given samples. Members keep
-    their support points, transforms and bandwidth penalties, take up to `max_iter` more steps,
-    and get new coefficients. A larger `n_members` adds members.
+    their transforms, bandwidth penalties and the support points with learned bandwidths, take up
+    to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members. Kept
+    support points keep their entries of ``support_``, which refer to the samples of that fit.
 random_state : int, RandomState instance or None, default=None
     Seed for the support points, the held-out samples and the mini-batches.
 verbose : bool, default=False

@@ -11,18 +11,11 @@ import numpy as np
 # Starting values
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
 MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
-INITIAL_SQUARES = (
-    0.1,
-    0.3,
-    1.0,
-    3.0,
-    10.0,
-    30.0,
-    100.0,
-)  # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
-ROWS_PER_CENTRE = 5  # Members grow to one centre per so many rows, between these two numbers:
-MAX_CENTRES = 1000
-GROWTH_COST = 1.6e11  # Maximum number of rows times squared number of centres after growth.
+# Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
+INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+ROWS_PER_CENTRE = 5  # With MANY_ROWS, members grow to one centre per five rows,
+MAX_CENTRES = 1000  # to at most this number of centres,
+GROWTH_COST = 1.6e11  # and to at most this product of rows and squared centres.
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
