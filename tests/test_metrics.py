@@ -98,7 +98,7 @@ def test_centred_alignment_ignores_scale_and_constants(seed, scale, shift):
     [
         (np.ones((3, 3)), [0, 1, 1], "expected gram to have a nonzero entry after centring"),
         (np.eye(3), [1, 1, 1], "expected target to have a nonzero entry after centring"),
-        (np.eye(3), [0.0, np.nan, 1.0], "expected class labels, got nan in y at 1"),
+        (np.eye(3), [0.0, np.nan, 1.0], "expected class labels, got nan in y at row 1"),
         (np.eye(3), [0, 1], "expected target to have the shape of gram, (3, 3), got (2, 2)"),
         (np.eye(3), ["a", 1, "b"], "expected labels of one type, got text and 1"),
     ],

@@ -2,13 +2,13 @@
 Choosing C along a path
 =======================
 
-The penalty C controls how closely a support vector machine fits its training samples. `C_path`
-fits a model for each of many values, on one Gram matrix, with a warm start from the previous
+The penalty C controls how closely a support vector machine fits its training samples. `C_path` fits
+a model for each of many values of C, on one Gram matrix, with a warm start from the previous
 solution.
 """
 
 # %%
-# Two overlapping classes, with half of the samples held out.
+# The data are two overlapping classes, with 300 training samples and 4000 new samples.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -58,7 +58,8 @@ scores = np.mean(
 chosen = Cs[scores.argmax()]
 
 # %%
-# The selected C is nearly as accurate as the best one, which is unknown in practice.
+# The model with the selected C is nearly as accurate as that with the best one, which is unknown in
+# practice.
 
 lost = fresh.max() - fresh[scores.argmax()]
 print(f"C = {chosen:.3g} by cross-validation, {lost:.3f} below the best accuracy on new samples")

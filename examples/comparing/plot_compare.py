@@ -7,7 +7,7 @@ summary, intervals, and weights.
 """
 
 # %%
-# The table has 200 rows of ten features; five features matter, each in a different way. With
+# The table has 200 rows of ten features; five features matter, in different ways. With
 # ``budget=None`` every method runs on all folds; ``pliant compare TABLE --target COLUMN`` does the
 # same for a file within five minutes. Without ``methods`` the contenders are selected for the
 # table.
@@ -32,8 +32,8 @@ print(result.leaderboard[columns].round(3).to_string())
 
 # %%
 # The left panel shows means with 90 % intervals, which account for the overlap of training rows.
-# The right panel shows the blend's predictions for rows used neither by its members nor by its
-# weights.
+# The right panel shows the blend's predictions for rows that were used to fit neither its members
+# nor its weights.
 
 from matplotlib import pyplot as plt
 

@@ -2,8 +2,8 @@
 Your own estimators in a comparison
 ===================================
 
-``compare`` accepts names of methods and any scikit-learn estimator, and uses the same folds for
-all.
+``compare`` accepts names of methods and any scikit-learn estimator, and uses the same folds for all
+of them.
 """
 
 # %%
@@ -34,8 +34,8 @@ result = compare(X, y, methods=methods, folds=5, repeats=1, metric="r2", budget=
 print(result.leaderboard[["title", "mean", "error"]].round(3).to_string())
 
 # %%
-# The scores of each fold: all methods use the same folds, so their scores vary together,
-# and differences can be tested.
+# The figure shows the scores of each fold. All methods use the same folds, so their scores vary
+# together, and differences can be tested.
 
 import matplotlib.pyplot as plt
 
@@ -50,8 +50,8 @@ ax.set(xlabel="R2 on each of five folds")
 plt.show()
 
 # %%
-# The best model is a blend of methods that can be saved. ``fit_best`` fits it, or any other
-# compared method, to all rows.
+# The best model is a blend of those methods that can be saved. ``fit_best`` fits it, or any of the
+# compared methods, to all rows.
 
 print(result.sentence())
 model, trees = result.fit_best(), result.fit_best("trees")

@@ -7,7 +7,8 @@ learns such a kernel, with a width for each feature, from the data.
 """
 
 # %%
-# The target depends on two of eight features, four times as fast on one as on the other.
+# The target depends on two of eight features, and varies four times as fast along one as along the
+# other.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -28,8 +29,8 @@ def draw(n):
 
 # %%
 # The kernel of LAB-RBF is not symmetric, since only support points have bandwidths. A Gaussian
-# process needs a symmetric one: ``symmetric_kernel_``, which has the same widths at all points.
-# The Gaussian process adds the noise and the uncertainty of its predictions.
+# process needs a symmetric one: ``symmetric_kernel_``, which has the same widths at all points. The
+# Gaussian process adds a model of the noise and the uncertainty of its predictions.
 
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -42,8 +43,8 @@ models = {
 scores = {name: model.fit(X, y).score(X_new, y_new) for name, model in models.items()}
 
 # %%
-# The prediction along the fast feature, with two standard deviations, while all other features are
-# zero; the grey line is the true function.
+# The figure shows the prediction along the fast feature, with a band of two standard deviations;
+# all other features are zero. The grey line is the true function.
 
 import matplotlib.pyplot as plt
 

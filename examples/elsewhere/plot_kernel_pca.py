@@ -7,8 +7,8 @@ learned from labels replaces the Gaussian of a kernel PCA.
 """
 
 # %%
-# Half of scikit-learn's handwritten digits have labels, and the kernel is learned from them. The
-# other half is held out.
+# Half of scikit-learn's handwritten digits 0 to 5 have labels, and the kernel is learned from them.
+# The other half is held out.
 
 # sphinx_gallery_thumbnail_number = 1
 

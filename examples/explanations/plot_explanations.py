@@ -16,8 +16,8 @@ feature, and the reasons for a single prediction.
 # feature of a pair. For s1 and s2 the members disagree: the error bar of s1 is longer than its bar.
 #
 # The right panel shows scikit-learn's permutation importance on held-out samples: the decrease of
-# R2 if a feature is permuted. It measures a different quantity and needs the targets, but both have
-# the same five most important features, in the same order.
+# R2 if a feature is permuted. It measures a different quantity and needs the targets, but both
+# measures rank the same five features first, in the same order.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -58,8 +58,8 @@ print(f"rank correlation of relevance and permutation importance: {agreement:.2f
 
 # %%
 # Partial dependence shows the direction and the shape of a dependence, here for the four most
-# relevant features: the mean prediction over the training samples as one feature takes each of its
-# values, and the curves of ten samples.
+# relevant features. The plots show the mean prediction over the training samples as one feature
+# varies, and the predictions for ten single samples.
 
 figure, axes = plt.subplots(1, 4, figsize=(12.8, 3.4), sharey=True, layout="constrained")
 PartialDependenceDisplay.from_estimator(
@@ -71,9 +71,9 @@ plt.show()
 
 # %%
 # For a single sample, ``explain`` splits the prediction into a constant, a linear part and a kernel
-# part, which add up to it. The *effect* of a feature is the first-order change of the prediction
-# as the feature increases by one standard deviation; its squares, divided by their sum, are the
-# shares.
+# part, which add up to it. The *effect* of a feature is the first-order change of the prediction as
+# the feature increases by one standard deviation; the squared effects, divided by their sum, are
+# the shares.
 
 patients = X_new.iloc[:2]
 reasons = model.explain(patients, n_nearest=3)
@@ -97,11 +97,11 @@ for ax, effects, shares, prediction in zip(
 plt.show()
 
 # %%
-# The kernel part is a sum over support points, which are training samples. Here are those
+# The kernel part is a sum over support points, which are training samples. The output lists those
 # nearest to the first patient, with their distances in units of their bandwidths (a Gaussian at
 # distance 1 has the value .37), and their contributions. A sample may be a support point of several
-# members. A single contribution may be large: neighbours may contribute with opposite signs that
-# cancel.
+# members. A single contribution may be large, because contributions of neighbours may have opposite
+# signs and cancel.
 
 for row, distance, contribution in zip(
     reasons.rows[0], reasons.distances[0], reasons.contributions[0], strict=True

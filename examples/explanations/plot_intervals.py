@@ -33,11 +33,11 @@ default = LABRBFRegressor(20, n_members=8, random_state=0).fit(X, y)
 calibrated = LABRBFRegressor(20, n_members=8, calibration=0.2, random_state=0).fit(X, y)
 
 # %%
-# Each band contains 90 % of the targets. It is wider in the gap, where the members of the model
-# disagree. The guarantee of the calibrated intervals is for new samples from the same distribution,
-# and not for the gap, where no method can give a guarantee.
+# Each band shows the 90 % intervals. It is wider in the gap, where the members of the model
+# disagree. The guarantee of the calibrated intervals applies to new samples from the same
+# distribution, and not to the gap, where no method can give a guarantee.
 #
-# The right panel shows the share of new targets in intervals of each coverage.
+# The right panel shows the share of new targets inside the intervals, for each requested coverage.
 
 from matplotlib import pyplot as plt
 

@@ -2,8 +2,8 @@
 Irrelevant features
 ===================
 
-A kernel with one width treats all features equally, so every uninformative feature distorts
-its distances. LAB-RBF learns bandwidths, and the bandwidths of useless features become zero.
+A kernel with one width treats all features equally, so every uninformative feature distorts its
+distances. LAB-RBF learns bandwidths, and the bandwidths of useless features become nearly zero.
 """
 
 # %%
@@ -32,7 +32,7 @@ for count in counts:
         values.append(model.score(X_new[:, : 2 + count], y_new))
 
 # %%
-# R2 on new samples, by the number of noise columns.
+# The figure shows R2 on new samples against the number of noise columns.
 
 import matplotlib.pyplot as plt
 
@@ -54,8 +54,8 @@ RelevanceDisplay.from_estimator(model, most_features=6, ax=ax)
 plt.show()
 
 # %%
-# The two relevant features have nearly all relevance. There is a limit: with 20 columns of
-# noise and as few rows, one of three draws of the data gave a model that missed the wave (R2 .45
+# The two relevant features have nearly all of the relevance. There is a limit: with 20 noise
+# columns and 300 rows, one of three draws of the data gave a model that missed the wave (R2 .45
 # instead of .97).
 
 print(f"share of the first two features: {model.feature_relevance_[:2].sum():.3f}")

@@ -2,8 +2,8 @@
 From a messy table to predictions
 =================================
 
-A typical office table has semicolons, decimal commas, dates, names, missing values, an id
-and a constant. pliant infers the roles of its columns, and one pipeline learns from all of them.
+A typical office table has semicolons, decimal commas, dates, names, missing values, an id column
+and a constant column. pliant infers the roles of its columns, and one pipeline learns from them.
 """
 
 # %%
@@ -31,7 +31,7 @@ with tempfile.TemporaryDirectory() as folder:
     frame = read_table(path)
 
 # %%
-# The schema is learned from the training rows alone. Its remarks list the excluded columns with
+# The schema is learned from the training rows alone. Its remarks list the excluded columns and the
 # reasons.
 
 train, test = frame.iloc[:450], frame.iloc[450:]
@@ -54,7 +54,7 @@ ax.set(xlabel="revenue", ylabel="prediction", title="held-out rows")
 plt.show()
 
 # %%
-# The most relevant features, with their names in the schema.
+# These are the five most relevant features, with their names in the schema.
 
 names = np.array(model[0].get_feature_names_out(schema.feature_names))
 order = np.argsort(-model[-1].feature_relevance_)[:5]

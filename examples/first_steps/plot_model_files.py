@@ -3,7 +3,7 @@ Save, load and inspect a model
 ==============================
 
 A model file of pliant contains numbers and names, but no code: loading it cannot run code. The
-loaded model predicts the same numbers, and `summary` describes it.
+loaded model makes the same predictions, and `summary` describes it.
 """
 
 # %%
@@ -54,7 +54,7 @@ plt.show()
 print(f"{function.n_support} support points")
 
 # %%
-# The loaded model predicts the same numbers as the saved one.
+# The loaded model makes the same predictions as the saved one.
 
 difference = np.abs(again.predict(X) - model.predict(X)).max()
 print(f"largest difference of the predictions: {difference}")

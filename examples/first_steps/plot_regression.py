@@ -43,7 +43,7 @@ models = {
 scores = {name: model.fit(X, y).score(X_new, y_new) for name, model in models.items()}
 
 # %%
-# The errors on 1000 new samples. A narrower distribution means a better model.
+# The figure shows the errors on 1000 new samples. A narrower distribution means a better model.
 
 import matplotlib.pyplot as plt
 

@@ -2,9 +2,9 @@
 Many rows, in parts
 ===================
 
-The work of a kernel machine grows faster than the number of rows. DANK can divide the rows by
-k-means and solve each part separately; the loss occurs near the borders between parts, and can be
-corrected.
+The time to fit a kernel machine grows faster than the number of rows. DANK can divide the rows by
+k-means and solve each part separately; the loss of accuracy occurs near the borders between parts,
+and can be corrected.
 """
 
 # %%
@@ -30,9 +30,9 @@ X, y = make_waves(20_000, seed=0)
 X_new, y_new = make_waves(10_000, seed=1)
 
 # %%
-# There are three fits of the same problem: all rows together, in parts, and refined from the parts
-# to the exact optimum. With this many rows no Gram matrix is stored: its rows are computed on
-# demand and cached up to ``cache_mb``.
+# We fit the same data in three ways: all rows together, in parts, and refined from the parts to the
+# exact optimum. With this many rows no Gram matrix is stored: its rows are computed on demand and
+# cached up to ``cache_mb``.
 
 import time
 
@@ -59,10 +59,10 @@ for name, machine in machines.items():
 # of another problem, in which the kernel between different parts is zero. Therefore its objective
 # and gap cannot be compared with the others.
 #
-# The left panel shows the parts; the part with the nearest centre predicts a new point. The right
-# panel shows the boundary of the parts (solid) and of the exact model (dashed), and the new points
-# that they classify differently: most lie where the boundary is close to a border between parts,
-# since each part contains only one side of the border.
+# The left panel shows the parts; each new point is predicted by the part with the nearest centre.
+# The right panel shows the decision boundary of the model in parts (solid) and of the exact model
+# (dashed), and the new points that they classify differently: most lie where the boundary is close
+# to a border between parts, since each part contains only one side of the border.
 
 from matplotlib import pyplot as plt
 from scipy.spatial import Voronoi, voronoi_plot_2d

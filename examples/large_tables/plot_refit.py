@@ -2,8 +2,9 @@
 Learn on a sample, fit to all rows
 ==================================
 
-Bandwidths need few rows, coefficients benefit from all of them. ``refit_coefficients`` fits the
-coefficients of a LAB-RBF model to a table that may be larger than memory.
+A few rows suffice to learn bandwidths, but coefficients benefit from all rows.
+``refit_coefficients`` fits the coefficients of a LAB-RBF model to a table that may be larger than
+memory.
 """
 
 # %%

@@ -36,8 +36,9 @@ kernels = [On(Gaussian(5.0), [feature]) for feature in range(12)]
 learned = MKLRegressor(kernels, C=0.3).fit(X[:2000], y[:2000])
 
 # %%
-# Ridge regression on 150 centres, with one Gaussian of all features and with the learned kernel, on
-# increasing numbers of rows. Each fit certifies the distance of its predictions from the optimum.
+# We fit ridge regression on 150 centres to increasing numbers of rows, with one Gaussian of all
+# features and with the learned kernel. Each fit certifies the distance of its predictions from the
+# optimum.
 
 import time
 
@@ -56,9 +57,9 @@ for name, kernel in (("one Gaussian", "gaussian"), ("learned kernel", learned.ke
 
 # %%
 # The left panel shows the avoidable error, the share of the variance that is neither noise nor
-# explained. The dashed line is the model that learned the weights, on its 2000 rows. With the same
-# kernel, more rows greatly reduce the error; with one Gaussian, they help little. The right
-# panel shows the weights, largest for the three relevant features.
+# explained. The dashed line shows the MKL model, which learned the weights on 2000 rows. With the
+# same kernel, more rows greatly reduce the error; with one Gaussian, they help little. The right
+# panel shows the weights, which are largest for the three relevant features.
 
 from matplotlib import pyplot as plt
 

@@ -34,7 +34,7 @@ for count in counts:
         scores[name].append(model.score(X_new, y_new))
 
 # %%
-# R2 on new samples after each batch.
+# The figure shows R2 on new samples after each batch.
 
 import matplotlib.pyplot as plt
 
@@ -46,7 +46,7 @@ ax.legend()
 plt.show()
 
 # %%
-# The continued model is equally accurate in less processor time.
+# The continued model reaches the same accuracy in less processor time.
 
 print(f"R2: again {scores['again'][-1]:.4f}, continued {scores['continued'][-1]:.4f}")
 print(f"processor seconds: again {seconds['again']:.1f}, continued {seconds['continued']:.1f}")

@@ -25,9 +25,10 @@ svm = SVC(C=1.0, gamma="scale").fit(X, y)
 dank = DANKClassifier(C=1.0, gamma="scale", eta_scale=0.1).fit(X, y)
 
 # %%
-# The first figure shows the decision boundary before (dashed) and after; the second shows F - 1.
-# Support points of one class become more similar than in the base kernel, pairs of different
-# classes less. Points with zero coefficients share one row of F, near 1, and are not shown.
+# The first figure shows the decision boundary before (dashed) and after adaptation; the second
+# shows F - 1. Support points of one class become more similar than in the base kernel, and support
+# points of different classes less similar. Points with zero coefficients share one row of F, near
+# 1, and are not shown.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -47,9 +48,9 @@ adaptation = AdaptationDisplay.from_estimator(dank, X, y, ax=ax)
 plt.show()
 
 # %%
-# Does it help? A smaller ``eta`` fits the training points better. On new points
-# of the same distribution it first gains a little, and then loses: select ``eta_scale`` by
-# cross-validation.
+# Does the adaptation help? With a smaller ``eta``, DANK fits the training points better. On new
+# points of the same distribution, the accuracy first increases a little and then decreases: select
+# ``eta_scale`` by cross-validation.
 
 X_new, y_new = make_clowns(5000, random_state=123)
 print("                 training   fresh")

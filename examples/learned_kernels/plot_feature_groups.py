@@ -3,13 +3,13 @@ Which group of columns helps?
 =============================
 
 Columns of a table often form groups: laboratory values, answers of a questionnaire, the weather.
-Multiple kernel learning gives each group a separate kernel and learns their weights.
+Multiple kernel learning gives each group a separate kernel and learns the weights of these kernels.
 """
 
 # %%
 # scikit-learn's breast cancer data describe cell nuclei by ten measurements, each with its mean,
-# its standard error, and its mean over the three largest nuclei. We group the columns by
-# measurement, and add a group of ten noise columns.
+# its standard error, and its mean over the three largest nuclei. We group the columns by these
+# three statistics, and add a group of ten noise columns.
 
 # sphinx_gallery_thumbnail_number = 1
 

@@ -66,8 +66,8 @@ plt.show()
 # %%
 # Each method is trained on 20 images of each digit and tested on 1000 others, for five random
 # draws. Cross-validation selects C and the width of a Gaussian kernel for the SVM. DANK, KNPL and
-# LogDet kernel learning (LDK) use this kernel and this C, as in the paper; MKL has Gaussian
-# kernels of five widths around it, and learns their weights.
+# LogDet kernel learning (LDK) use this kernel and this C, as in the paper; MKL has Gaussian kernels
+# of five widths around this one, and learns their weights.
 
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.svm import SVC

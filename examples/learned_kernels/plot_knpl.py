@@ -31,8 +31,9 @@ svm = SVC(C=8.0, gamma=0.5).fit(X, y)
 knpl = KNPLClassifier(C=8.0, gamma=0.5, eta_scale=0.1).fit(X, y)
 
 # %%
-# The first figure shows the decision boundary before (dashed) and after: KNPL draws islands around
-# points among the other class. The second figure shows F - 1 between the support points.
+# The first figure shows the decision boundary before (dashed) and after adaptation: KNPL draws
+# islands around points that lie among the other class. The second figure shows F - 1 between the
+# support points.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
@@ -62,9 +63,9 @@ for scale in (10.0, 1.0, 0.1):
     print(f"KNPL, scale {scale:<5}   {scores}   |F - 1| = {model.adaptation_.radius:.2f}")
 
 # %%
-# No: the SVM misclassifies 15 of 100 training points, KNPL with the smallest ``eta`` none, but on
-# new points it is three points worse. Select ``eta_scale`` by cross-validation, not by the training
-# accuracy.
+# No: the SVM misclassifies 15 of 100 training points and KNPL with the smallest ``eta`` none, but
+# the accuracy of KNPL on new points is three percentage points lower. Select ``eta_scale`` by
+# cross-validation, not by the training accuracy.
 
 lost = svm.score(X_new, y_new) - model.score(X_new, y_new)
 print(f"loss of accuracy on new points with the smallest eta: {lost:.3f}")

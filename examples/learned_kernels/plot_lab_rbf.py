@@ -10,8 +10,8 @@ features.
 
 # %%
 # The data are the function of the paper's first figure, sin(2 x\ :sup:`3`), with noise: its waves
-# become shorter and shorter. Cross-validation selects the width and the ridge of the Gaussian.
-# LAB-RBF has 40 support points in each of its four members, and maximises the evidence.
+# become shorter and shorter. Cross-validation selects the width of the Gaussian and its ridge
+# penalty. LAB-RBF has 40 support points in each of its four members, and maximises the evidence.
 
 # sphinx_gallery_thumbnail_number = 1
 
@@ -78,7 +78,7 @@ plt.show()
 
 # %%
 # The learned kernel is an ordinary kernel of pliant. It is not symmetric, since only support points
-# have bandwidths, and the whole model is one line (clipped to the range of y).
+# have bandwidths. The whole model is one expansion, clipped to the range of y.
 
 f = local.kernel_(X, local.support_vectors_) @ local.dual_coef_ + X @ local.linear_coef_
 f = (f + local.intercept_).clip(y.min(), y.max())
@@ -88,7 +88,7 @@ print(f"largest difference from predict: {abs(f - local.predict(X)).max():.1e}")
 # With several features, a bandwidth near zero means that a feature is irrelevant. Friedman's
 # function has ten features and uses five: the product of the first two, the square of the third,
 # and multiples of the fourth and of the fifth. The bars show all five. The panel next to them shows
-# the terms of the support points: x4 and x5 appear only in the linear part.
+# the terms of the support points, without x4 and x5, which appear only in the linear part.
 
 from sklearn.datasets import make_friedman1
 

@@ -100,8 +100,8 @@ for name, model in models.items():
 # here: always compare with them. Only learned weights identify the relevant kernels.
 #
 # The learned kernel is a sum of kernels of both kinds. Weights can be compared because the matrices
-# are first scaled to a mean diagonal of 1. The path shows the dependence on C: ``C_path`` fits one
-# model for each C with the same Gram matrices.
+# are first scaled to a mean diagonal of 1. The second figure shows their dependence on C:
+# ``C_path`` fits one model for each C with the same Gram matrices.
 
 from matplotlib import pyplot as plt
 

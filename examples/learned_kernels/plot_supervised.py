@@ -35,8 +35,9 @@ embeddings = {
 }
 
 # %%
-# The titles show the accuracy of the five nearest labelled neighbours in these two coordinates. The
-# axes show ranks: a learned kernel maps some classes far away, and the others would share a corner.
+# The titles show the accuracy of a classifier by the five nearest labelled neighbours in these two
+# coordinates. The axes show ranks: a learned kernel maps some classes far away, so that the other
+# classes would share a corner.
 
 from matplotlib import pyplot as plt
 from scipy.stats import rankdata

@@ -38,9 +38,9 @@ for name, search in (("Gaussian SVM", svm), ("TKL", tkl)):
 svm, tkl = svm.best_estimator_, tkl.best_estimator_
 
 # %%
-# The first figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The
-# second one shows the certified distance from the best kernel of the family; each point is one
-# support vector machine solved by TKL.
+# The first figure shows the decision boundaries of the Gaussian SVM (dashed) and of TKL. The second
+# one shows the certified gap to the best kernel of the family; each point stands for one support
+# vector machine that TKL solves.
 
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay

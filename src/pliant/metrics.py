@@ -36,8 +36,8 @@ def kernel_alignment(
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
         The matrix Y, or data that define it. For two classes, Y = yy' for y in {-1, +1}. For more
         classes, Y_ij is 1 if samples i and j have the same label, else 0. For real numbers (floats
-        with a fractional part), Y = yy'. For side information Y is T, with entries +1, -1 and 0,
-        restricted to the points with side information.
+        with a fractional part), Y = yy'. For side information, Y is its target T, with entries
+        +1, -1 and 0, restricted to the points with side information.
     centered : bool, default=False
         Centre both matrices over the compared points.
 
@@ -133,9 +133,9 @@ def effective_rank(gram: npt.ArrayLike) -> float:
         \exp \left( -\sum_i p_i \log p_i \right), \qquad p_i = \lambda_i / \sum_j \lambda_j
 
     This is the effective rank of Roy and Vetterli (2007); K's singular values are its eigenvalues.
-    It is between 1 and the rank of K, and equals the rank if all nonzero eigenvalues are equal. The
-    ratio of the trace to the largest eigenvalue, another definition, is never larger. The cost is
-    O(n^3).
+    It is between 1 and the rank of K, and equals the rank if all nonzero eigenvalues are equal.
+    Another definition, the ratio of the trace to the largest eigenvalue, never gives a larger
+    value. The cost is O(n^3).
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class Method:
     streams : bool, default=False
         True if the learners accept features on any scale.
     many : tuple of int and mapping, optional
-        Row threshold, and the parameters that ``pliant fit`` and comparisons set from there on.
+        Number of rows, and the parameters that ``pliant fit`` and comparisons set from it on.
     rough : mapping of str to value, optional
         Parameters for fits in a search; faster but less accurate than the defaults.
     given : mapping of str to value, optional
@@ -110,7 +110,7 @@ class Method:
         return any(_kind(make()) == _kind(estimator) for make in self._learners.values())
 
     def make_estimator(self, task: str, *, seed: int, n_rows: int, rough: bool = False) -> Any:
-        """Make an estimator for n_rows training rows, with search parameters if `rough`."""
+        """Make an estimator for n_rows training rows, with parameters for a search if `rough`."""
         made = self.learner(task)()
         known = made.get_params()
         seeds = {name: seed for name in known if name.rpartition("__")[2] == "random_state"}
@@ -134,8 +134,8 @@ class Method:
         """Convert parameters selected on a subset of rows to `ratio` times as many rows.
 
         The C of TKL multiplies a sum of losses over the rows. On ten tables, C was selected on a
-        seventh of the rows. Ten times this C, on all rows, reduced the error on six tables, by 3 to
-        52 %, and increased it on three, by 1, 2 and 16 %.
+        seventh of the rows. In fits to all rows, ten times this C reduced the error on six tables,
+        by 3 to 52 %, and increased it on three, by 1, 2 and 16 %.
         """
         return {
             name: value * ratio
@@ -175,8 +175,8 @@ PENALTIES = {"machine__C": tuple(2.0**power for power in range(-3, 10, 3))}
 """Grid for the SVM that uses a learned kernel."""
 
 SUM_PENALTIES = tuple(2.0**power for power in range(-4, 11, 2))
-"""Grid of C for sums of normalised kernels. On eight tables, the best C was 0.1 to 100, and
-larger with equal weights. Values above 100 have almost no effect."""
+"""Grid of C for sums of normalised kernels. On eight tables, the best C was between 0.1 and
+100, and larger with equal weights. Values above 100 have almost no effect."""
 
 SCG = (
     "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "

@@ -200,7 +200,7 @@ def test_reason_at_end_of_budget():
     run = Simulated({"a": 1.0, "b": 20.0}, budget=70.0, selective=False, final_fits=-2.0)
     assert (run.folds("a"), run.folds("b")) == (4, 3)
     assert [run.race.is_done(name) for name in "ab"] == [False, False]
-    assert run.race.reason("b") == run.race.reason("a") == "the budget ended"
+    assert run.race.reason("b") == run.race.reason("a") == "the budget ran out"
 
 
 def test_race_resumes_from_journal():

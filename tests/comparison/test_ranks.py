@@ -124,14 +124,14 @@ def test_ranks_combine_tables_of_different_tasks():
 def test_unranked_methods_are_excluded_with_reasons():
     scores = {"svm": [0.8, 0.8], "dank": [0.9, 0.9]}
     first = result_of({**scores, "tkl": [0.9, 0.9], "osk": [None, None]}, "a")
-    cut = {"tkl": "1 of 2 folds: the budget ended"}
+    cut = {"tkl": "1 of 2 folds: the budget ran out"}
     second = result_of({**scores, "tkl": [0.9, None], "osk": [0.7, 0.7]}, "b", reasons=cut)
     third = result_of({**scores, "osk": [0.7, 0.7], "ldk": [0.7, 0.7]}, "b")
     found = across([first, second, third])
     assert [entry.name for entry in found.methods] == ["dank", "svm"]
     assert found.tables == ("a", "b (1)", "b (2)")
     assert found.left_out == {
-        "tkl": "b (1): 1 of 2 folds: the budget ended and b (2): not compared",
+        "tkl": "b (1): 1 of 2 folds: the budget ran out and b (2): not compared",
         "osk": "a: some common folds have no score",
         "ldk": "a: not compared and b (1): not compared",
     }

@@ -101,7 +101,7 @@ def test_sentences():
     assert said({"svm": []}) == "No method finished a fold, so none can be recommended."
     rare = said(classes=["no", "yes"], counts=[480, 20])
     assert "Class 'yes' has 4.0% of the rows" in rare
-    assert "most frequent class has accuracy 0.960" in rare
+    assert "most frequent class gives an accuracy of 0.960" in rare
     assert said(classes=["no", "yes"], counts=[450, 50]) == said()
     whole = said(classes=[3, 4, 5, 6, 7, 8], target="quality")
     assert "The 6 values of 'quality' are treated as classes: use --task regression" in whole

@@ -135,7 +135,7 @@ def first(n):
     ("counts", "folds", "below"),
     [
         ((10, 10, 10), 10, ""),
-        ((4, 3, 3, 4), 3, ""),  # the budget ended between two folds
+        ((4, 3, 3, 4), 3, ""),  # the budget ran out between two folds
         ((10, 10, 3), 10, "c"),  # one method reduces the common folds
         ((6, 6, 4), 4, ""),  # fewer than twice as many folds without c
         ((8, 2, 2), 2, ""),  # fewer than half of the methods would remain

@@ -92,7 +92,7 @@ def test_the_learned_kernel_knows_positions(estimator):
 @every_estimator
 def test_columns_that_are_not_there_are_refused(estimator):
     for kernel, points, expected in (
-        (BY_NAME, X, "as the names of the 4 features are unknown here, got 'weight'"),
+        (BY_NAME, X, "as the names of the 4 features are unknown, got 'weight'"),
         (kernel_of(["wight"], 0), FRAME, "got 'wight'; did you mean 'weight'"),
         (kernel_of([0, 7], 0), X, "among 4 features, got .*index 7 is out of bounds"),
         (kernel_of([True, False], 0), X, "among 4 features, got .*: boolean index did not match"),

@@ -256,7 +256,7 @@ def test_points_that_are_none_are_refused(kernel):
     with pytest.raises(ValueError, match="expected X to hold numbers"):
         kernel([["a", "b", "c"]])
     if X.shape[1] > 1:
-        with pytest.raises(ValueError, match="expected Y with 3 features, like X, got 2"):
+        with pytest.raises(ValueError, match="expected Y with 3 features, as in X, got 2"):
             kernel(X, np.zeros((3, 2)))
 
 

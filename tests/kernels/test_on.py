@@ -89,7 +89,7 @@ def test_names_are_found_within_kernels_made_of_kernels(made):
     known = resolve_columns(by_name, NAMES, 4)
     assert type(known) is type(by_name)
     np.testing.assert_array_equal(known(X, Y), by_position(X, Y))
-    with pytest.raises(ValueError, match=r"names of the 4 features are unknown .* got 'weight'"):
+    with pytest.raises(ValueError, match=r"names of the 4 features are unknown, got 'weight'"):
         by_name(X, Y)
     with pytest.raises(ValueError, match=r"got 'ages'; did you mean 'age'\?"):
         resolve_columns(made(On(Gaussian(), ["ages"])), NAMES, 4)
@@ -101,7 +101,7 @@ def test_names_are_found_within_kernels_made_of_kernels(made):
     ("columns", "expected"),
     [
         ([0, 4], r"expected On\(columns=\.\.\.\) among 4 features, got .0, 4.: index 4 is out"),
-        ([0, 2, 0], "without duplicates, got 0 again"),
+        ([0, 2, 0], "without duplicates, got column 0 twice"),
         ([], r"to be positions, a slice of int, a mask or names, got \[\]"),
         (slice(4, None), "to select at least one of 4 features"),
         ([True, False], "among 4 features, got .*: boolean index did not match"),
@@ -130,7 +130,7 @@ def test_columns_that_are_none_are_refused(columns, expected):
             ["a", "b", "a"],
             r"unique names in On\(columns=...\), got 'a', the name of 2 features",
         ),
-        ("age", None, r"the names of the 4 features are unknown here, got 'age'"),
+        ("age", None, r"the names of the 4 features are unknown, got 'age'"),
     ],
     ids=str,
 )

@@ -123,9 +123,9 @@ def test_gammas_must_fit_the_features(kernel, twin):
     name = type(kernel).__name__
     for bad, expected in (
         ([1.0, 2.0], rf"expected {name}\(gamma=\.\.\.\) of shape \(4,\), got \(2,\)"),
-        ([1.0, -2.0, 1.0, 1.0], r">= 0 for each feature, got -2\.0 at 1"),
+        ([1.0, -2.0, 1.0, 1.0], r">= 0, got -2\.0 for feature 1"),
         ([0.0] * 4, r"> 0 for at least one feature, got all zeros"),
-        ([1.0, np.nan, 1.0, 1.0], r"expected finite numbers in .*, got nan at 1"),
+        ([1.0, np.nan, 1.0, 1.0], r"expected finite numbers in .*, got nan at index 1"),
         (["1", "2", "3", "4"], rf"expected {name}\(gamma=\.\.\.\) to hold numbers"),
     ):
         with pytest.raises(ValueError, match=expected):

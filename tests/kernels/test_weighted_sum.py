@@ -67,9 +67,9 @@ def test_it_is_psd_if_all_kernels_are_and_no_weight_is_negative():
             [],
             r"expected WeightedSum\(kernels=\.\.\.\) to be a list of at least one kernel, got \[\]",
         ),
-        ([Gaussian(), "linear"], [1.0, 1.0], "to contain kernels, got 'linear' at 1"),
+        ([Gaussian(), "linear"], [1.0, 1.0], r"to contain kernels, got 'linear' as kernels\[1\]"),
         (KERNELS, [1.0, 2.0], r"WeightedSum\(weights=\.\.\.\) of shape \(3,\), got \(2,\)"),
-        (KERNELS, [1.0, np.nan, 1.0], "finite numbers in .*, got nan at 1"),
+        (KERNELS, [1.0, np.nan, 1.0], "finite numbers in .*, got nan at index 1"),
     ],
     ids=lambda item: repr(item)[:20],
 )

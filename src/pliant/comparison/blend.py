@@ -39,10 +39,10 @@ SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
 """Strength of the penalty in rows, number of best models in u, exponent in u, minimum weight.
 
 On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was shrinkage
-towards all models. A model below the minimum weight is not worth its prediction time."""
+towards all models. A model with less weight is not worth its prediction time."""
 
 SMALLEST = 1e-4
-"""Lower bound of probabilities in the log loss."""
+"""Lower bound on probabilities in the log loss."""
 
 Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
 """Maps targets and predictions to the loss and its gradient with respect to the predictions."""
@@ -169,7 +169,7 @@ def learn_blend(
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
         others = [p for p in others if p < place] if ordered else others
-        # Without other folds, the weights are from the fold itself, which then has no score.
+        # Without other folds, the weights are learned from this fold, which then has no score.
         weights = weights_from(others or [place])
         held_out.append(np.tensordot(weights, values[place], 1))
         if others:

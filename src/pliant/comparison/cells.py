@@ -206,7 +206,7 @@ def kept_rows(protocol: Protocol, place: Place, test: Indices) -> Indices:
 def _stored_predictions(
     sample: Sample, protocol: Protocol, place: Place, test: Indices, predictions: Predictions
 ) -> Kept | None:
-    """Return a fold's predictions to store; None if not finite or without class probabilities."""
+    """Return the predictions to store; None if one is not finite or probabilities are missing."""
     chosen = kept_rows(protocol, place, test)
     values = predictions.values
     if sample.task == "classification":
@@ -260,7 +260,7 @@ def perform_apart(
     except TerminatedWorkerError:
         reason = "the process died (out of memory, or a crash)"
         return failed(cell, reason) | {"crashed": True}
-    except Exception as error:  # e.g. the method cannot be pickled, or no memory for a process
+    except Exception as error:  # e.g. the method cannot be pickled, or a process cannot start
         return failed(cell, f"{type(error).__name__}: {error}") | {"crashed": True}
     return record
 

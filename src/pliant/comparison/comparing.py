@@ -87,10 +87,10 @@ def compare(
         Number of folds, and of repeats with new random folds. A repeat starts only if it is
         expected to fit into the budget.
     metric : str or callable, optional
-        Metric for ranking and tuning: "r2" (default), "rmse", "mae", "accuracy" (default),
-        "balanced_accuracy", "auc", "log_loss" (default if a class has less than a tenth of the
-        rows), the name of a scikit-learn scorer, or a scorer. Scorers receive predictions but no
-        features. The blend weights always minimise the squared error or the log loss.
+        Metric for ranking and tuning. For regression "r2" (default), "rmse" or "mae"; for
+        classification "accuracy" (default), "balanced_accuracy", "auc" or "log_loss" (default if a
+        class has less than a tenth of the rows); or a scikit-learn scorer or its name. Scorers
+        receive no features. The blend weights always minimise the squared error or the log loss.
     random_state : int, default=0
         Seed of all random draws.
     n_jobs : int, optional
@@ -98,7 +98,7 @@ def compare(
         reused single-threaded processes.
     executor : object with ``submit``, optional
         Run the cells in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
-        the same time. A running cell is not stopped when the budget ends.
+        the same time. A running cell is not stopped when the budget runs out.
     cache : path-like, optional
         File for finished cells. Concurrent comparisons need separate files.
     resume : bool, default=False

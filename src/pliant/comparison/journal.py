@@ -1,8 +1,8 @@
 """The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
 
-The first line has the format version and the key, a hash of the table, the protocol and the package
-versions. Each further line is one record. A file with a different key is refused. An incomplete
-last line, from a killed process, is ignored.
+The first line contains the format version and the key, a hash of the table, the protocol and the
+package versions. Each further line is one record. A file with a different key is refused. An
+incomplete last line, left by a killed process, is ignored.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def _of_scorer(scorer: Callable[..., float], name: str | None = None) -> Metric:
     function = getattr(scorer, "_score_func", scorer)
     name = str(getattr(function, "__name__", type(function).__name__))
     name = f"neg_{name}" if getattr(scorer, "_sign", 1) < 0 else name
-    if name in METRICS or name in SCORERS:  # the sign may differ from the built-in metric
+    if name in METRICS or name in SCORERS:  # its sign may differ from that of the built-in metric
         name = f"{name} (scorer)"
     return Metric(name, name, "", measure, scorer)
 

@@ -50,8 +50,9 @@ class Source:
 class Expected:
     """The expected score of the recommended model on new rows.
 
-    `mean` is over the common folds. `low` and `high` are the ends of a 90 % interval for the score
-    on as many new rows as the table has. `means` maps metrics to means. None means unknown.
+    `mean` is the mean score over the common folds. `low` and `high` are the ends of a 90 % interval
+    for the score on as many new rows as the table has. `means` maps each metric to its mean score.
+    Unknown values are None.
     """
 
     mean: float | None

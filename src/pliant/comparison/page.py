@@ -46,7 +46,7 @@ SECTIONS = {
         "The gap is certified by the solver: no solution of the training problem improves the "
         "objective by more than this fraction.",
     ),
-    "messages": ("Warnings and errors", "Each message is listed once, with its fold count."),
+    "messages": ("Warnings and errors", "Each message is listed once, with the number of folds."),
     "protocol": ("How it was measured", ""),
     "environment": ("Environment", ""),
     "again": ("Repeat it", "Running the same command on the same table gives the same scores."),

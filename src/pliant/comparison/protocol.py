@@ -104,10 +104,10 @@ class Kept(TypedDict):
 class Record(TypedDict):
     """The result of a cell as plain data, one line of the journal.
 
-    ``scores`` has a score per metric, None if undefined. ``rows`` has the numbers of "train" and
-    "test" rows, ``chosen`` the settings of a search, ``support`` the number of support points,
-    ``gap`` the largest certified relative gap, and ``size_bytes`` the size of the pickled model. A
-    cell that ``crashed`` is not written to the journal, so it is repeated on resume.
+    ``scores`` maps each metric to its score, or None if undefined. ``rows`` contains the numbers of
+    "train" and "test" rows, ``chosen`` the settings of a search, ``support`` the number of support
+    points, ``gap`` the largest certified relative gap, and ``size_bytes`` the size of the pickled
+    model. A cell that ``crashed`` is not written to the journal, so it is repeated on resume.
     """
 
     method: str

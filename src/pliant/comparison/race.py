@@ -123,7 +123,7 @@ class Race:
                     self.records[cell_of(record)] = record
 
     def run(self) -> None:
-        """Run the missing cells until all are done or the budget ends."""
+        """Run the missing cells until all are done or the time budget runs out."""
         self._began = time.time()
         self._ends = inf if self.budget is None else self._began + self.budget
         threads = ThreadPoolExecutor(self._at_a_time)
@@ -148,7 +148,7 @@ class Race:
 
     def reason(self, name: str) -> str:
         """Return the reason for a method's missing cells."""
-        otherwise = "interrupted" if self.interrupted else "the budget ended"
+        otherwise = "interrupted" if self.interrupted else "the budget ran out"
         return {**self.dropped, **self._cut}.get(name, otherwise)
 
     def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
@@ -211,7 +211,7 @@ class Race:
         if record["status"] == "cut":
             slow = f"a fold takes more than {seconds(took)}"
             at_end = time.time() >= self._ends - BEAT
-            self._cut[cell.method] = "the budget ended" if at_end else slow
+            self._cut[cell.method] = "the budget ran out" if at_end else slow
             return
         self.records[cell] = record
         if not record.pop("crashed", False):

@@ -248,9 +248,10 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode data frames as numeric features, using a table schema.
 
-    Columns are found by name, in any order; other columns are ignored. Categories become codes, and
-    unknown categories an extra code. Dates become calendar features, text hashed words, and missing
-    values NaN. The encoder is stateless; statistics are learned by later steps of a pipeline.
+    Columns are found by name, in any order; other columns are ignored. Categories become codes,
+    with one extra code for unknown categories. Dates become calendar features, text becomes hashed
+    words, and missing values become NaN. The encoder is stateless; later steps of a pipeline learn
+    statistics.
 
     Parameters
     ----------

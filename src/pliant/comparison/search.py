@@ -105,7 +105,7 @@ def search(
 
     Returns pipeline parameters for a fit on all these rows: {} for defaults, the point of a
     one-point grid, or the result of a search. The seed determines candidates, folds, and the rows
-    of each round. Raises ValueError with too few rows for two inner folds, or if all fits fail.
+    of each round. Raises ValueError if the rows do not allow two inner folds, or if all fits fail.
     """
     grid = search_grid(method, sample)
     size = len(ParameterGrid(grid))
@@ -159,9 +159,9 @@ def rounds(n_rows: int, candidates: int, rarest: float, protocol: Protocol) -> t
     """Return the number of rows in the first and last rounds.
 
     The last round uses all rows, at most ``search_rows``; each other round uses a third of the
-    rows of the round after it.
-    The first has at least 150 rows and, on average, ten of the rarest class. `candidates` limits
-    the number of rounds. `rarest` is the rarest class's share, divided by the fold count for "auc".
+    rows of the round after it. The first round has at least 150 rows and, on average, ten rows of
+    the rarest class. `candidates` limits the number of rounds. `rarest` is the share of the rarest
+    class, divided by the number of folds for "auc".
     """
     most = min(n_rows, protocol.search_rows)
     least = max(150, math.ceil(10 / rarest))

@@ -45,8 +45,8 @@ def warnings_of(result: Outcome) -> list[str]:
         rare, most = (extreme(counts) / sum(counts) for extreme in (min, max))
         texts.append(
             f"class {name} has {rare:.1%} of the rows, and always predicting the most frequent "
-            f"class has accuracy {most:.3f}: consider probabilities (--proba, --threshold), log "
-            "loss and balanced accuracy"
+            f"class gives an accuracy of {most:.3f}: consider probabilities (--proba, "
+            "--threshold), log loss and balanced accuracy"
         )
     if len(classes) >= 6 and all(each.lstrip("-").isdigit() for each in classes):
         texts.append(

@@ -43,8 +43,8 @@ class Standing:
     method : Entry
     mean, error, low, high : float or None
         Mean score over the common folds (own folds if unranked), its standard error, and a 90 %
-        interval for the score on as many new rows as the table has. None without scores; only
-        `mean` is known for a single fold.
+        interval for the score on as many new rows as the table has. All are None if the method has
+        no score; with a single fold, all but `mean` are None.
     folds, planned : int
         Number of folds in the mean, and in the protocol.
     rank : int or None
@@ -56,8 +56,8 @@ class Standing:
         Mean difference from the reference over the common folds, positive if this method is better,
         and its standard error.
     p_value : float or None
-        p-value of the corrected t test, adjusted by Holm's method. None below five common folds,
-        for the reference, and for the dummy.
+        p-value of the corrected t test, adjusted by Holm's method. None for the reference and the
+        dummy, and with fewer than five common folds.
     means, errors : dict of str to float or None
         Mean and standard error of each metric, by name.
     seconds : dict of str to float or None
@@ -130,7 +130,7 @@ def finished(methods: Iterable[Entry], records: Iterable[Record]) -> dict[str, C
 
 
 def scores_of(cells: Cells, metric: str) -> Scores:
-    """Return the scores by a metric, for the cells that have it."""
+    """Return the scores for a metric, for the cells in which it is defined."""
     scores = {place: record["scores"].get(metric) for place, record in cells.items()}
     # bounded so that squares are finite
     return {place: min(max(float(s), -1e100), 1e100) for place, s in scores.items() if known(s)}
@@ -157,7 +157,7 @@ def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], fr
 def interval_of(
     scores: Sequence[float], share: float, metric: Metric
 ) -> tuple[float, float, float] | None:
-    """Return the standard error of a mean score and a 90 % interval; None for one score or none.
+    """Return the standard error of a mean score and a 90 % interval, or None below two scores.
 
     The interval is for the score on as many new rows as the table has, clipped to the range of the
     metric. `share` is n_test / n_train.

@@ -96,8 +96,9 @@ def corrected_t_test(
     n_train, n_test : float
         Number of training and test rows per split; only their ratio matters.
     least_rows : float, default=inf
-        Minimum test rows per split. The standard deviation of d is at least the largest score
-        divided by `least_rows`, the effect of one row, so equal differences do not give p = 0.
+        Minimum number of test rows per split. The standard deviation of d is at least the largest
+        score divided by `least_rows`, the effect of one row. Equal differences thus do not give
+        p = 0.
 
     Raises
     ------
@@ -193,9 +194,9 @@ def average_ranks(scores: npt.ArrayLike) -> Array:
 def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
     """Test whether k methods are equivalent on average, by F = (N - 1) chi2 / (N (k - 1) - chi2).
 
-    If they are, F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees of freedom.
-    As in Demšar's paper, chi2 is not corrected for ties. If all data sets rank the methods in the
-    same order, F is infinite and the p-value is 0.
+    If they are equivalent, F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees
+    of freedom. As in Demšar's paper, chi2 is not corrected for ties. If all data sets rank the
+    methods in the same order, F is infinite and the p-value is 0.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def known(value: float | None) -> TypeGuard[float]:
 
 
 def decimals(values: Iterable[float | None], errors: Iterable[float | None]) -> int:
-    """Return decimals, at most 4, to show 3 digits of the largest value, 1 of the median error."""
+    """Return the decimals (at most 4) for 3 digits of the largest value, 1 of the median error."""
     largest = max((abs(value) for value in values if known(value)), default=0.0)
     spread = median([error for error in errors if known(error) and error > 0] or [1.0])
     wanted = 2 - floor(log10(largest)) if largest > 0 else 3
@@ -104,7 +104,7 @@ def shortage(error: MemoryError) -> str:
         needed = " - ".join(filter(None, (_peak_memory(), text))) or "unknown size"
     return (
         f"not enough memory: {needed}; use fewer rows, a smaller cache (cache_mb), more memory, or "
-        "lab-rbf, whose memory is linear, not quadratic, in the number of rows"
+        "lab-rbf, whose memory use grows linearly, not quadratically, with the number of rows"
     )
 
 

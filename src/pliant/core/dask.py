@@ -129,7 +129,7 @@ class DaskRows:
     def map_blocks(
         self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
     ) -> list[Any]:
-        """Build a task function(block, *shared[, item]) per partition, with item from `items`."""
+        """Build one task function(block, *shared[, items[k]]) for each partition k."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
         kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
@@ -142,7 +142,7 @@ class DaskRows:
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
-        """Draw about `size` rows of positive weight (all if fewer), stratified by class.
+        """Draw about `size` rows of positive weight, or all if fewer, stratified by class.
 
         The result does not depend on the partitions.
         """
@@ -161,7 +161,7 @@ class DaskRows:
         return np.sort(np.concatenate(chosen))
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
-        """Return the rows with the sorted `numbers`, and rest(other rows) for each partition."""
+        """Return the rows with the sorted `numbers`, and rest(other weighted rows) by partition."""
         ends = np.searchsorted(numbers, self.offsets)
         places = [
             numbers[low:high] - first
@@ -229,7 +229,7 @@ def _apply_to_block(
 
 
 def _split(block: DaskBlock, rest: Callable[[DaskBlock], R], places: Indices) -> tuple[Array, R]:
-    """Return the points at `places`, and the result of `rest` for the other rows."""
+    """Return the points at `places`, and rest(other rows of positive weight)."""
     others = np.setdiff1d(block.weighted_rows, places, assume_unique=True)
     return block.X[places], rest(block.rows(others))
 

@@ -64,7 +64,7 @@ class Device:
 def get_device(name: Any, dtype: str) -> Device:
     """Return the device called `name`, with the dtype "float32" or "float64".
 
-    "cpu" is NumPy, "torch" PyTorch on the CPU, "cuda" or "cuda:N" PyTorch on a GPU.
+    "cpu" stands for NumPy, "torch" for PyTorch on the CPU, "cuda" or "cuda:N" for PyTorch on a GPU.
     """
     if name == "cpu":
         return Device(np, np.dtype(dtype).type)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         """Declare support for several outputs."""
 
     class ClassNamePrefixFeaturesOutMixin:
-        """Name output features by the class and a number."""
+        """Name the output features after the class, with a number."""
 
         def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]: ...
 

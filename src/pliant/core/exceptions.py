@@ -26,7 +26,7 @@ class FeatureScaleWarning(UserWarning):
 
 
 class UniformWeightsWarning(UserWarning):
-    """A rule for kernel weights finds no difference between the kernels, so weights are equal."""
+    """A rule for kernel weights finds no difference between the kernels, and sets equal weights."""
 
 
 class TableError(ValueError):

@@ -1,7 +1,7 @@
 """In-place exponential of negative numbers, which dominates the cost of a radial kernel.
 
-exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2, where |r| <= log(2) / 2 and a
-Taylor polynomial of exp(r) is accurate to rounding. The loops contain no branches or calls, so the
+exp(x) = 2^k exp(r) with k = round(x / log 2) and r = x - k log 2. As |r| <= log(2) / 2, a Taylor
+polynomial of exp(r) is accurate up to rounding. The loops contain no branches or calls, so the
 compiler vectorises them. NumPy vectorises float64 exp only with AVX-512.
 """
 
@@ -45,8 +45,8 @@ def exponentials(values: npt.NDArray[Any], factor: float = 1.0) -> npt.NDArray[A
 
 @compiled_fused
 def _replace_64(values: Any, factor: Any) -> None:
-    # Adding `shift` puts the integer nearest to x in the last bits, for |x| up to shift / 4. Below
-    # `lowest` the exponential is subnormal and replaced by 0. log 2 = high + low; k * high is exact
+    # Adding `shift` puts the integer nearest to x in the last bits, for |x| up to shift / 4. For x
+    # below `lowest`, exp(x) is subnormal and becomes 0. log 2 = high + low, and k * high is exact.
     shift, lowest, per_log2 = 1.5 * 2.0**52, -708.0, 1.0 / math.log(2.0)
     high, low = 0.6931471803691238, 1.9082149292705877e-10
     shifted = np.empty(CHUNK)

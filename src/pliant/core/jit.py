@@ -1,8 +1,8 @@
 """Compile loops with numba, which no other module imports.
 
-`compiled` compiles a loop, caches it on disk, and releases the global interpreter lock while it
-runs. Without fastmath, sums are evaluated in source order. The first call on a computer takes a
-few seconds to compile; the logger "pliant" reports it once.
+`compiled` compiles a loop and caches it on disk. The loop releases the global interpreter lock
+while it runs. Without fastmath, it evaluates sums in source order. The first call on a computer
+spends a few seconds on compilation; the logger "pliant" reports this once.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-
 class _Cache(FunctionCache):
     """Disk cache of a compiled loop that treats damaged files as missing.
 
-    Two processes that compile a loop at the same time can store the code for one type under the
-    name for another. Such code is also treated as missing.
+    Two processes that compile a loop at the same time can store the code for one signature under
+    the name of another. The cache treats such code as missing too.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

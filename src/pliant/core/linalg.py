@@ -1,4 +1,4 @@
-"""Linear algebra routines that take more than one SciPy call."""
+"""Linear algebra routines that need more than one SciPy call."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CPU time for two eigenpairs with n = 1000, 2000, 4000: LAPACK .05, .55, 6 s; Lan
 def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
-    The limit is -`tol` times the largest diagonal entry. The eigenvalue (12 s for n = 3000) is
-    computed only if a Cholesky factorisation (.25 s) fails. Both cost O(n^3).
+    Clearly negative means below -`tol` times the largest absolute diagonal entry. The eigenvalue
+    (12 s, n = 3000) is computed only if a Cholesky factorisation (.25 s) fails. Both cost O(n^3).
     """
     shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
@@ -44,9 +44,9 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
 
 
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Compute the k largest eigenvalues, descending, and eigenvectors of a symmetric matrix.
+    """Compute the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 
-    For k much smaller than n, Lanczos iterations cost O(n^2) each; otherwise LAPACK costs O(n^3).
+    For large n and small k, it uses Lanczos iterations, O(n^2) each; otherwise LAPACK, O(n^3).
     """
     n = len(matrix)
     if n > SMALL and k <= 0.03 * n:
@@ -60,10 +60,10 @@ def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
 
 
 def last_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
-    """Compute the k largest eigenvalues, ascending, and eigenvectors of a symmetric matrix.
+    """Compute the k largest eigenvalues of a symmetric matrix, ascending, and their eigenvectors.
 
-    The cost is O(n^3). LAPACK computes a subset of the eigenvalues by bisection. For repeated
-    eigenvalues it may fail, or return fewer than k without an error; then all are computed.
+    The cost is O(n^3). LAPACK computes a subset of the eigenvalues by bisection. With repeated
+    eigenvalues, it may fail, or return fewer than k without an error; then compute all eigenvalues.
     """
     n = len(matrix)
     with suppress(np.linalg.LinAlgError):

@@ -42,10 +42,10 @@ elif HAS_CALLBACKS:
 else:
 
     class CallbackSupport:
-        """Replace scikit-learn's mixin before version 1.9."""
+        """Replacement for scikit-learn's mixin before version 1.9."""
 
     def with_callbacks(method: F) -> F:
-        """Replace scikit-learn's decorator before version 1.9."""
+        """Return the method unchanged; scikit-learn has no callbacks before version 1.9."""
         return method
 
 
@@ -55,7 +55,7 @@ EVERY = 2.0  # seconds between the lines printed by a fit with ``verbose=True``
 class FitProgress:
     """Report the start, the steps and the end of a fit to the callbacks of the estimator.
 
-    Solvers stop if a call returns True. With ``verbose=True``, a line is printed every two seconds.
+    Solvers stop if a call returns True. With ``verbose=True``, it prints a line every two seconds.
     """
 
     def __init__(self, estimator: CallbackSupport, X: Any, y: Any) -> None:
@@ -123,13 +123,13 @@ Proof = TypeVar("Proof")
 
 
 class Status(Enum):
-    """Reason a solver stopped; the value states it and gives advice to the user."""
+    """Reason why a solver stopped; the value is a message to the user, often with advice."""
 
     CONVERGED = "the requested accuracy is certified"
     UNCERTIFIED = "stationary, but the kernel is not positive semi-definite: no certificate exists"
     MAX_ITER = "the iteration limit was reached; raise max_iter, scale the features, or lower C"
     STALLED = "no step makes progress in floating point; raise tol, lower C, or scale the features"
-    SETTLED = "no step lowers the objective noticeably; it is not convex: no certificate exists"
+    SETTLED = "no step lowers the objective noticeably; as it is not convex, no certificate exists"
     IDLE = "the bounds did not improve for many iterations; raise tol, select features, or lower C"
     STOPPED = "a callback stopped the solver"
 

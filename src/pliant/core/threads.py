@@ -1,10 +1,10 @@
 """Limits on the BLAS threads used by pliant.
 
-A fit multiplies many small matrices. BLAS splits each product over threads that wait for each other
-in busy loops. With other programs running, a fit of one second can take a minute. The last digits
-of a product also depend on the number of threads. `blas_limited` therefore limits kernels and the
-methods of public classes to one thread. The tasks of joblib workers (`n_jobs`) need the limit too:
-workers may be separate processes, and BLAS builds with OpenMP have a separate limit per thread.
+A fit multiplies many small matrices. BLAS splits each product among threads that wait for each
+other in busy loops. If other programs run, a fit of one second can take a minute. The last digits
+of a product also depend on the number of threads. `blas_limited` therefore limits BLAS to one
+thread in kernels and methods of public classes. Tasks in joblib workers (`n_jobs`) set the limit
+again: workers may be separate processes, and BLAS builds with OpenMP have a limit per thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Limit:
-    """BLAS libraries of a process, and the number of active blocks that limit them."""
+    """BLAS libraries of a process, and the number of active blocks that limit their threads."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -46,7 +46,7 @@ _limit = _Limit()
 
 
 def _reset_limit() -> None:
-    """Create a new limit in a forked process, as the lock may have been held at the fork."""
+    """Create a new limit in a forked process, as another thread may have held the lock."""
     global _limit
     _limit = _Limit()
 
@@ -65,8 +65,8 @@ _release_control = getattr(
 def one_blas_thread() -> Iterator[None]:
     """Limit BLAS to one thread within the block, in the whole process.
 
-    The first Python thread that enters sets the limit, and the last one to leave restores the old
-    number of threads. If each thread did both, the last could restore the limit set by another.
+    The first Python thread to enter such a block sets the limit, and the last one to leave restores
+    the old number of threads. If each thread did both, the last could restore another's limit.
     """
     limit = _limit
     with limit.lock:
@@ -96,10 +96,10 @@ def blas_limited(function: F) -> F:
 
 
 def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
-    """Return the number of threads for joblib: `n_jobs`, or by default all cores if `worth_it`.
+    """Return the number of threads for joblib: `n_jobs`, or a default if `n_jobs` is None.
 
-    A number set by `joblib.parallel_config` takes precedence over the default. In child processes
-    and nested parallel calls the default is one thread.
+    The default is the number set by `joblib.parallel_config`, if any. Otherwise it is one, or the
+    number of cores if `worth_it` (but not in child processes or nested parallel calls).
     """
     if n_jobs is not None:
         return n_jobs

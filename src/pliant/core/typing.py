@@ -15,4 +15,4 @@ Columns: TypeAlias = slice | Indices
 Callback: TypeAlias = Callable[..., Any]
 """A function called with the progress after a slice of work; returning True stops the solver."""
 Between: TypeAlias = Callable[[Indices, Columns], Array]
-"""A function that returns the kernel between two subsets of a set of points, shape (m, k)."""
+"""A function that returns kernel values between two subsets of a set of points, shape (m, k)."""

@@ -23,12 +23,12 @@ from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
 LARGEST = 1e100
-"""Maximum absolute value of features, targets and weights; a product of three is finite."""
+"""Maximum absolute value of features, targets and weights; the product of three is finite."""
 
 UNLIKE = 1000.0
-"""Ratio of two feature scales above which a kernel with one bandwidth ignores the smaller feature,
-which contributes a millionth of the squared distances. Ratios up to 100 are common and harmless;
-mismatched units (metres and millimetres) give at least 1000."""
+"""Ratio of two feature scales above which a kernel with one bandwidth ignores the feature with the
+smaller scale, which contributes a millionth of the squared distances. Ratios up to 100 are common
+and harmless; mismatched units (metres and millimetres) give at least 1000."""
 
 Constraint: TypeAlias = Callable[[str, Any], object]
 """A check called with the name and the value of a parameter. Each estimator has a table of
@@ -242,7 +242,7 @@ def class_factors(
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"expected class_weight None, 'balanced' or a dict of class weights, got "
+            f"expected class_weight to be None, 'balanced' or a dict of class weights, got "
             f"{class_weight!r}: {error}"
         ) from None
     if not (np.isfinite(factors) & (factors > 0)).all():
@@ -256,7 +256,7 @@ def plain(value: object) -> object:
 
 
 def check_gram(gram: Array) -> Array:
-    """Return `gram` if it is square, and symmetric up to 1e-8 times its largest entry."""
+    """Return `gram` if it is square, and symmetric up to 1e-8 times its largest absolute entry."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
     limit = 1e-8 * max(float(gram.max()), -float(gram.min()))
@@ -282,7 +282,7 @@ def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
         raise ValueError(f"expected {name} of shape ({length},), got {vector.shape}")
     if not np.isfinite(vector).all():
         place = int(np.argmin(np.isfinite(vector)))
-        raise ValueError(f"expected finite numbers in {name}, got {vector[place]} at {place}")
+        raise ValueError(f"expected finite numbers in {name}, got {vector[place]} at index {place}")
     return vector
 
 
@@ -321,7 +321,7 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
             wrong = values % 1 != 0  # also True for nan and inf
         if wrong.any():
             place = int(np.argmax(wrong))
-            raise ValueError(f"expected class labels, got {values[place]} in y at {place}")
+            raise ValueError(f"expected class labels, got {values[place]} in y at row {place}")
     return values
 
 
@@ -373,8 +373,8 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
 def unlike_features(X: Array) -> tuple[int, int, float] | None:
     """Find a large-scale and a small-scale column of X; return their indices and scale ratio.
 
-    Return None unless the ratios of standard deviations and of ranges both exceed `UNLIKE`; the
-    second condition exempts rare indicators.
+    Return None unless the ratios of standard deviations and of ranges both exceed `UNLIKE`. The
+    condition on the ranges exempts rare indicators.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)
     widths, spreads = highest - lowest, X.std(axis=0)
@@ -400,7 +400,7 @@ def stack_level() -> int:
 
 @contextmanager
 def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Delete the fitted attributes of an estimator before the block, and if the block raises."""
+    """Delete the fitted attributes of an estimator before the block, and after an error in it."""
     _delete_fitted(estimator)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Test functions and synthetic classes of the LAB-RBF, DANK, KNPL and SCG papers."""
+"""Test functions and classification problems of the LAB-RBF, DANK, KNPL and SCG papers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def make_cherkassky(
     Parameters
     ----------
     n_samples : int, default=200
-        Number of points, >= 1. The LAB-RBF paper trains on 200 points; the DANK paper uses 400.
+        Number of points, >= 1. The LAB-RBF paper uses 200 training points, the DANK paper 400.
     function : {"f1", "f2", "f3", "surface"}, default="f1"
         Name of the function, see `cherkassky_function`.
     noise : float, default=0.0
@@ -178,10 +178,10 @@ def make_sandwich(
     """Generate two classes in the plane: a band, and a mixture of Gaussians on both sides of it.
 
     The problem imitates Figure 2 of the KNPL paper [1]_, which says only that "class +1 is a
-    mixture of Gaussian which takes in sandwiches of the class -1". Class +1 has six equally
-    weighted Gaussians, with centres {-2, 0, 2} x {-1.2, 1.2} and standard deviations (0.7, 0.5).
-    Class -1 is uniform on [-3, 3] along the first axis and normal with standard deviation 0.5 along
-    the other. The Bayes classifier has an accuracy of about 84.7 %.
+    mixture of Gaussian which takes in sandwiches of the class -1". Class +1 is a mixture of six
+    equally weighted Gaussians, with centres {-2, 0, 2} x {-1.2, 1.2} and standard deviations
+    (0.7, 0.5). Class -1 is uniform on [-3, 3] along the first axis and normal with standard
+    deviation 0.5 along the other. The Bayes classifier has an accuracy of about 84.7 %.
 
     Parameters
     ----------

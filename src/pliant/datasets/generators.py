@@ -98,8 +98,8 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
     >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
     array([ 800., 1850., 2400.])
     """
-    # Distances from a river where the slope changes, and the elevations there in metres: gorge,
-    # platform, terrace, rim and plateau.
+    # Distances from a river at which the slope changes, and elevations at these distances, in
+    # metres: gorge, platform, terrace, rim and plateau.
     places = (0.0, 0.03, 0.05, 0.14, 0.16, 0.24, 0.26, 1.5)
     north_bank = (800.0, 800.0, 1150.0, 1250.0, 1700.0, 1850.0, 2400.0, 2500.0)
     south_bank = (800.0, 800.0, 1150.0, 1200.0, 1600.0, 1650.0, 2100.0, 2000.0)

@@ -1,4 +1,4 @@
-"""All kernels: given ones, and learned ones from `pliant.methods`."""
+"""All kernels: predefined kernels, and learned ones from `pliant.methods`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

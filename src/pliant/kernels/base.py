@@ -27,12 +27,12 @@ class Kernel(BaseEstimator, ABC):
     """Base class of kernels: functions k(x, y) of two points, evaluated on two sets of points.
 
     A subclass stores the parameters of its ``__init__`` under their names and implements `_gram`.
-    It supports ``get_params``, ``set_params``, `sklearn.base.clone`, ``+`` and ``*`` with kernels,
-    and ``*`` with positive numbers. Scikit-learn accepts it as a callable kernel, as in
+    Kernels support ``get_params``, ``set_params``, `sklearn.base.clone`, ``+`` and ``*`` with other
+    kernels, and ``*`` with positive numbers. Scikit-learn accepts them as callable kernels, as in
     ``SVC(kernel=k)``, ``KernelPCA(kernel=k)``, ``KernelRidge(kernel=k)``, ``Nystroem(kernel=k)``,
     ``SpectralClustering(affinity=k)`` and ``pairwise_kernels(X, metric=k)``.
-    ``GaussianProcessRegressor(kernel=k)`` tunes no hyper-parameters of k;
-    ``ConstantKernel() * k + WhiteKernel()`` tunes a scale and the noise.
+    ``GaussianProcessRegressor(kernel=k)`` tunes no hyper-parameters of k; with
+    ``kernel=ConstantKernel() * k + WhiteKernel()``, it tunes a scale and the noise level.
 
     Attributes
     ----------
@@ -57,15 +57,15 @@ class Kernel(BaseEstimator, ABC):
     ) -> Any:
         """Return the kernel matrix of X and Y, or of X and X if Y is None.
 
-        One call with two matrices is much faster than many calls with two points. Sparse points
-        raise TypeError; other invalid points, and kernel values that are not finite, ValueError.
+        One call with two matrices is much faster than many calls with two points. Raise TypeError
+        for sparse points, and ValueError for other invalid points or nonfinite kernel values.
 
         Parameters
         ----------
         X : array-like of shape (n, d), or (d,)
             Numbers up to 1e100 in absolute value.
         Y : array-like of shape (m, d), or (d,), optional
-            Required for an asymmetric kernel: its values on one set are not a Gram matrix.
+            Required for an asymmetric kernel, whose values on one set do not form a Gram matrix.
         eval_gradient : bool
             If True, also return the gradient with respect to the tuned hyper-parameters, an empty
             array of shape (n, n, 0), as Gaussian processes require.
@@ -86,7 +86,7 @@ class Kernel(BaseEstimator, ABC):
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
-        """Return the kernel matrix of checked X and Y, whose widths may differ."""
+        """Return the kernel matrix of checked X and Y, whose numbers of columns may differ."""
         self._check_pair(X, Y)
         if not len(X) or not len(Y):
             return np.empty((len(X), len(Y)))
@@ -115,7 +115,7 @@ class Kernel(BaseEstimator, ABC):
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         if X.shape[1] != Y.shape[1]:
-            raise ValueError(f"expected Y with {X.shape[1]} features, like X, got {Y.shape[1]}")
+            raise ValueError(f"expected Y with {X.shape[1]} features, as in X, got {Y.shape[1]}")
 
     @abstractmethod
     def _gram(self, X: Array, Y: Array) -> Array:
@@ -219,7 +219,7 @@ class FunctionKernel(Kernel):
 
 
 class _Wrapped(Kernel):
-    """Base class of kernels composed of the kernels in its parameters `_parts`."""
+    """Base class of kernels composed of the kernels in the parameters `_parts`."""
 
     kernel: Kernel
     _parts: ClassVar[tuple[str, ...]] = ("kernel",)
@@ -458,7 +458,7 @@ class WeightedSum(Kernel):
             )
         for place, kernel in enumerate(kernels):
             if not isinstance(kernel, Kernel):
-                got = f"{one_line(kernel, 200)} at {place}"
+                got = f"{one_line(kernel, 200)} as kernels[{place}]"
                 raise ValueError(f"expected WeightedSum(kernels=...) to contain kernels, got {got}")
         weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
         return list(zip(kernels, weights.tolist(), strict=True))
@@ -498,7 +498,7 @@ class WeightedSum(Kernel):
 def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_features: int) -> Kernel:
     """Return a kernel in which each nested `On` has column positions >= 0.
 
-    A kernel without `On` is returned as is. An unknown column raises ValueError.
+    A kernel without `On` is returned as is. Raise ValueError if a column is unknown.
 
     Parameters
     ----------
@@ -554,7 +554,7 @@ def _positions(columns: Any, n_features: int, names: list[str] | None = None) ->
     values, counts = np.unique(positions, return_counts=True)
     if (counts > 1).any():
         again = values[counts > 1][0]
-        raise ValueError(f"expected On(columns=...) without duplicates, got {again} again")
+        raise ValueError(f"expected On(columns=...) without duplicates, got column {again} twice")
     return positions
 
 
@@ -581,7 +581,7 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
     if names is None:
         raise ValueError(
             f"expected positions in On(columns=...), as the names of the {n_features} features are "
-            f"unknown here, got {quoted(name)}; fit an estimator to a data frame, or use "
+            f"unknown, got {quoted(name)}; fit an estimator to a data frame, or use "
             "On.resolved"
         )
     count, got = names.count(name), f"got {quoted(name)}"
@@ -597,7 +597,7 @@ def _place(name: str, n_features: int, names: list[str] | None) -> int:
 
 
 def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> str:
-    """Return a kernel's name without scaling, such as "Gaussian(gamma=0.5) of petal length"."""
+    """Return a kernel's name, ignoring scaling, such as "Gaussian(gamma=0.5) of petal length"."""
     if isinstance(kernel, Normalized | Scaled | Rescaled):
         return short_name(kernel.kernel, feature_names)
     if isinstance(kernel, On):
@@ -654,10 +654,11 @@ def positive(kernel: Kernel, name: str) -> float:
 
 
 def check_width(base: Kernel, points: Array, X: Array) -> None:
-    """Raise ValueError if X and the points of a learned kernel have different widths."""
+    """Raise ValueError unless X has as many columns as the points of a learned kernel."""
     try:
         base._check_pair(points, X)
     except ValueError:
         raise ValueError(
-            f"expected points with {points.shape[1]} features, like the kernel's, got {X.shape[1]}"
+            f"expected X with {points.shape[1]} features, as in the kernel's points, got "
+            f"{X.shape[1]}"
         ) from None

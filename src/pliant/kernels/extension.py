@@ -31,7 +31,7 @@ from pliant.core.validation import check_points
 from pliant.kernels.standard import Precomputed
 
 MANY = 2000
-"""Number of training points above which a shortlist of neighbours is faster."""
+"""Number of training points above which shortlists of neighbours save time."""
 
 
 class CoordinateNeighbors:
@@ -78,7 +78,7 @@ class CoordinateNeighbors:
         """Return the results of `query` from shortlists, and a mask of the certain ones.
 
         A shortlist holds the k + 5 nearest points by |x|^2 - 2 x'y + |y|^2. A result is certain
-        if the shortlist's last point is farther than the k-th by more than the rounding error.
+        if the shortlist's last point is farther than the k-th one by more than the rounding error.
         """
         distances, indices = np.empty((len(X), k)), np.empty((len(X), k), dtype=np.intp)
         certain = np.zeros(len(X), dtype=bool)
@@ -111,7 +111,7 @@ class CoordinateNeighbors:
 
 
 class GramNeighbors:
-    """Neighbours by feature space distance, sqrt(2 (k(x, x) - k(x, x_i))), for equal k(x, x).
+    """Neighbours by feature space distance, sqrt(2 (k(x, x) - k(x, x_i))) if all k(x, x) are equal.
 
     `points` holds the row numbers of the training points, shape (n, 1).
     """
@@ -171,7 +171,8 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     """Return the reciprocal nearest training point to each row of X, shape (m,).
 
     It minimises the product r s; ties go to the nearer point. As the s-th neighbour has r s >= s,
-    inliers need few neighbours, queried in growing batches; outliers need all ranks.
+    an inlier needs only a few neighbours, which are queried in growing batches. An outlier needs
+    the ranks of all training points.
     """
     best = np.full(len(X), -1, dtype=np.intp)
     product = np.full(len(X), np.inf)
@@ -252,8 +253,8 @@ def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> 
     The row number i for X_new[j] maximises 1/(r s), where X_new[j] is the r-th nearest *new*
     point to X_train[i], and X_train[i] the s-th nearest training point to X_new[j] (Liu et al.
     2020, equation (11)). Ties in distance, and ties in r s, go to the first point. The result for a
-    point depends on its batch. Only `pliant.batch_decision_function` uses this rule, to reproduce
-    the paper's experiments.
+    point depends on the other points in its batch. Only `pliant.batch_decision_function` uses this
+    rule, to reproduce the paper's experiments.
 
     Parameters
     ----------

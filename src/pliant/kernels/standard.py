@@ -1,4 +1,4 @@
-"""Given kernels: by formula, by name, or as a precomputed matrix."""
+"""Predefined kernels, given by a formula, a name or a precomputed matrix."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TILE_ROWS, TILE_ENTRIES = 128, 100_000
 
 
 class _Stationary(Kernel):
-    """Base class of kernels with k(x, x) = 1 and one gamma, common or per feature."""
+    """Base class of kernels with k(x, x) = 1, and a common gamma or one per feature."""
 
     gamma: float | npt.ArrayLike
     _bounded = True
@@ -53,14 +53,14 @@ class _Stationary(Kernel):
         return left, left if Y is X else Y * factors, gamma
 
     def _shares(self, n_features: int) -> tuple[float, Array | None]:
-        """Return the largest gamma, and each feature's ratio to it (None for a scalar gamma)."""
+        """Return the largest gamma, and the ratio of each gamma to it (None for a scalar gamma)."""
         if isinstance(self.gamma, str) or not hasattr(self.gamma, "__len__"):
             return positive(self, "gamma"), None
         name = f"{type(self).__name__}(gamma=...)"
         each = check_vector(name, self.gamma, n_features)
         if (each < 0).any():
             place = int(np.argmin(each))
-            raise ValueError(f"expected {name} >= 0 for each feature, got {each[place]} at {place}")
+            raise ValueError(f"expected {name} >= 0, got {each[place]} for feature {place}")
         largest = float(each.max(initial=0.0))
         if largest == 0:
             raise ValueError(f"expected {name} > 0 for at least one feature, got all zeros")
@@ -80,8 +80,8 @@ class Gaussian(_Stationary):
     Parameters
     ----------
     gamma : float or array-like of shape (n_features,)
-        1/(2 sigma^2), > 0, common or per feature. Features with gamma 0 are ignored; at least one
-        must be positive.
+        1/(2 sigma^2), > 0, or one value per feature. Features with gamma 0 are ignored; at least
+        one gamma must be positive.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Gaussian(_Stationary):
         return left.gram() if same else left.cross_gram(right)
 
     def prepared(self, points: Array) -> Between | None:
-        """Return a fast kernel function; None for subclasses or if exponents are inaccurate."""
+        """Return a fast kernel function, or None for a subclass or inaccurate exponents."""
         if type(self)._gram is not Gaussian._gram:
             return None
         points, _, gamma = self._isotropic(points, points)
@@ -140,7 +140,7 @@ class Matern(_Stationary):
     Parameters
     ----------
     nu : {0.5, 1.5, 2.5}
-        Smoothness: functions in its RKHS are nu - 1/2 times differentiable.
+        Smoothness: functions in the RKHS are nu - 1/2 times differentiable.
     gamma : float or array-like of shape (n_features,)
         > 0, or one value per feature, >= 0 and not all 0.
     """
@@ -169,7 +169,7 @@ class TL1(Kernel):
     Parameters
     ----------
     rho : float
-        > 0. The literature scales features to [0, 1], and uses 0.7 times their number.
+        > 0. The literature scales features to [0, 1] and sets rho to 0.7 times their number.
     """
 
     psd = False
@@ -321,7 +321,7 @@ _WITH_GAMMA: dict[str, Callable[..., Kernel]] = {
 }
 
 KERNEL_NAMES = (*_WITH_GAMMA, "linear", "tl1")
-"""Names of kernels; "rbf" and "poly" are scikit-learn's for Gaussian and polynomial kernels."""
+"""Names of kernels; "rbf" and "poly" are scikit-learn's names for "gaussian" and "polynomial"."""
 
 
 class Precomputed(Kernel):
@@ -341,8 +341,8 @@ class Precomputed(Kernel):
         not modify it.
     assume_psd : bool, default=False
         If True, skip the check that the matrix is positive semi-definite. The check is an O(n^3)
-        Cholesky factorisation, which can dominate the fit. A wrong assumption invalidates the
-        certified gap. Symmetry is always checked.
+        Cholesky factorisation, which can dominate the time of a fit. A wrong assumption invalidates
+        the certified gap. Symmetry is always checked.
 
     Examples
     --------
@@ -388,8 +388,8 @@ class Precomputed(Kernel):
         if Y.shape[1] != 1:
             raise ValueError(
                 "expected the row numbers of training points, np.arange(n)[:, None], as one "
-                "argument, got kernel rows as both: a precomputed kernel is undefined between new "
-                "points"
+                "argument, got kernel values as both: a precomputed kernel is undefined between "
+                "new points"
             )
         if X.shape[1] != len(self._checked()):
             raise ValueError(
@@ -436,7 +436,7 @@ def as_kernel(
     """Return the kernel with a given name, a clone of a kernel object, or a `FunctionKernel`.
 
     Raise ValueError if the name or a column is unknown, or if gamma is not positive or does not
-    apply to the kernel, and TypeError if `kernel` has another type.
+    apply to the kernel. Raise TypeError if `kernel` has another type.
 
     Parameters
     ----------

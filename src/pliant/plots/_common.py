@@ -25,7 +25,7 @@ MAX_POINTS = 400
 """Maximum number of points in a heat map."""
 
 HARDLY_ADAPTED = 1e-3
-"""Maximum relative change of a kernel labelled "hardly adapted"; the colours do not show it."""
+"""Maximum relative change of a kernel labelled "hardly adapted", too small for the colours."""
 
 BLUE, VERMILION, GREY = "#0072B2", "#D55E00", "#595959"
 """Two colours from the colour-blind safe palette of Okabe and Ito, and a dark grey."""

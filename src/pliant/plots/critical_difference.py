@@ -34,8 +34,8 @@ class CriticalDifferenceDisplay(Display):
     """Mean ranks of methods over data sets; bars connect methods that do not differ significantly.
 
     The better half is labelled on the left, with the best method on top, and the worse half on the
-    right, with the worst on top. The bar above the axis shows the critical difference: closer ranks
-    do not differ significantly. The other bars connect maximal sets of such methods.
+    right, with the worst on top. The bar above the axis shows the critical difference: methods with
+    closer ranks do not differ significantly. The other bars connect maximal sets of such methods.
 
     Parameters
     ----------

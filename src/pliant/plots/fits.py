@@ -137,9 +137,9 @@ class ConvergenceDisplay(Display):
 class WeightsDisplay(Display):
     """Learned kernel weights.
 
-    Bars show the nonzero weights in descending order; the number and the share of the remaining
-    weights are stated below. With one set for each pair of classes, bars show the mean over
-    the sets. With `Cs`, the weights are drawn as lines over C instead.
+    Bars show the largest nonzero weights, at most `most_kernels`, in descending order. The axis
+    label gives the number and the total share of the others. With one set of weights for each pair
+    of classes, bars show the mean over the sets. With `Cs`, lines show the weights over C instead.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class WeightsDisplay(Display):
         ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
 
     def _add_note(self, label: str, shown: Indices) -> str:
-        """Append the number and weight of the undrawn kernels to a label."""
+        """Append the number and the total share of the kernels not drawn to a label."""
         left = len(self.kernel_names) - len(shown)
         if not left:
             return label

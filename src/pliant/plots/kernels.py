@@ -47,9 +47,9 @@ class GramDisplay(Display):
     """Gram matrices of a learned kernel and of its base kernel.
 
     Points are ordered by target for regression, and by class for classification; `from_estimator`
-    orders the points of a class by abs(coefficient). A learned kernel shows blocks: it is larger
-    within classes than between them. Kernels are centred over the m points:
-    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). This does not affect an
+    orders the points of a class by abs(coefficient). A learned kernel shows blocks: its values are
+    larger within classes than between them. Kernels are centred over the m points:
+    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Centring does not affect an
     estimator with an intercept. Both matrices share one colour scale, which covers 99 % of the
     off-diagonal entries. The title contains "hardly adapted" if `hardly_adapted` is True.
 
@@ -156,7 +156,7 @@ class GramDisplay(Display):
         gram = kernel(points)
         before = None if base is None else base(points)
         if before is not None and isinstance(kernel, Scaled):
-            # the learned kernel was rescaled: scale to its variance
+            # the learned kernel was rescaled: scale the base kernel to its variance
             before *= _variance(gram) / _variance(before)
         n_points = n_points or len(targets)
         return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
@@ -183,7 +183,7 @@ class GramDisplay(Display):
 
     @property
     def hardly_adapted(self) -> bool:
-        """True if no kernel value changes by more than a thousandth of the largest."""
+        """True if no kernel value changes by more than a thousandth of the largest value."""
         if self.before is None:
             return False
         change = np.abs(self.gram - self.before).max(initial=0.0)
@@ -260,8 +260,8 @@ class AdaptationDisplay(Display):
     Points are ordered by class and then by abs(coefficient), or by target for regression. Entries
     are positive for pairs that are more similar under the learned kernel than under the base
     kernel. Training points without a coefficient share one row of F, near 1, and are not drawn. If
-    no absolute value exceeds 0.001, the title contains "hardly adapted", and the colours are pale,
-    as the colour scale ends at 0.001.
+    no entry exceeds 0.001 in absolute value, the title contains "hardly adapted", and the colours
+    are pale, since the colour scale ends at 0.001.
 
     Parameters
     ----------
@@ -464,8 +464,8 @@ class TessellationDisplay(Display):
         X : array-like or data frame of shape (n, d)
             Points that define the ranges of the features.
         features : sequence of one or two int, optional
-            Two features of x, or one feature of both x and z; the others are fixed at z.
-            By default, the two features along which k(., z) changes most.
+            Two features of x, or one feature of both x and z; all other features equal those of
+            `point`. By default, the two features along which k(., z) changes most.
         point : array-like of shape (d,), optional
             The point z, in the features of the last step; by default the median of X.
         feature_names : sequence of d str, optional

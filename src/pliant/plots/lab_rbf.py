@@ -202,7 +202,7 @@ class RelevanceDisplay(FeatureDisplay):
         if self.kind == "features":
             self._draw_bars(self._shown, style)
         elif self.support_relevance is None:
-            raise ValueError("kind='support' needs support_relevance, got None")
+            raise ValueError("expected support_relevance for kind='support', got None")
         else:
             self._draw_points(self.support_relevance, style)
         self._write_title("Relevance")
@@ -250,9 +250,10 @@ class BandwidthDisplay(FeatureDisplay):
     bandwidths : array-like of shape (m, d)
         theta >= 0 of each support point.
     relevance : array-like of shape (d,), optional
-        Sorting key of the features, such as ``feature_relevance_``; default: median bandwidth.
+        Sorting key of the features, such as ``feature_relevance_``; by default the median
+        bandwidth.
     members : array-like of m int, optional
-        The model member of each support point, by which rows are grouped; default: a single member.
+        The member of each support point, by which rows are grouped; by default a single member.
     feature_names : sequence of d str, optional
         Defaults to ``feature 0``, ``feature 1`` and so on.
 

@@ -24,7 +24,7 @@ LEARNED, BASELINE = "learned kernel", "baseline"
 METHODS = (
     Entry("dank", "DANK", LEARNED, "a base kernel times a matrix", "done"),
     Entry("lab-rbf", "LAB-RBF", LEARNED, "a bandwidth for each support point", "done"),
-    Entry("tkl", "TKL", LEARNED, "a piecewise kernel", "cut", "3 of 10 folds: the budget ended"),
+    Entry("tkl", "TKL", LEARNED, "a piecewise kernel", "cut", "3 of 10 folds: the budget ran out"),
     Entry("scg-ldk", "SCG-LDK", LEARNED, "a kernel near a given one", "error", "ValueError: no"),
     Entry("svm", "Gaussian SVM", BASELINE, "", "done"),
     Entry("forest", "Random forest", BASELINE, "", "done"),

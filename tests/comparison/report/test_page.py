@@ -88,7 +88,7 @@ def test_missing_methods_are_listed():
     (lines,) = page_of("classes").all("ul", class_="missing")
     assert "SCG-LDK: failed, ValueError: no" in lines["text"]
     assert "Gaussian process: not tried, takes at most 100 training rows" in lines["text"]
-    assert "TKL: cut short, 3 of 10 folds: the budget ended" in lines["text"]
+    assert "TKL: cut short, 3 of 10 folds: the budget ran out" in lines["text"]
 
 
 def test_warnings_are_listed():

@@ -245,9 +245,9 @@ def test_partition_settings_survive_copies_and_model_files(partition, tmp_path):
     ("make", "partition", "said"),
     [
         (DANKClassifier, "means", r"expected partition in \['kmeans'\], got 'means'"),
-        (DANKClassifier, {"parts": 3}, r"expected partition with keys of \['n_parts', .*'parts'"),
+        (DANKClassifier, {"parts": 3}, r"expected partition with keys in \['n_parts', .*'parts'"),
         (DANKClassifier, {"n_parts": 0}, "expected n_parts >= 1, an integer, got 0"),
-        (KNPLClassifier, {"refine": True}, "refine=False, as only DANK refines, got KMeans"),
+        (KNPLClassifier, {"refine": True}, "refine=False, as only DANK can refine, got KMeans"),
         (TKLClassifier, {"refine": True}, "refine=False for TKL, got KMeansPartition"),
         (TKLClassifier, {"prediction": "whole"}, "prediction='part' and refine=False for TKL"),
     ],

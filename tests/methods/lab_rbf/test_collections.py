@@ -292,7 +292,7 @@ def test_invalid_data_raise_a_clear_error(changes, message):
         (da.zeros(900), "expected at least two classes, got one class: 0.0"),
         (MIXED, "labels of one type"),
         (partition(Y, 450), "expected class labels, got "),
-        (partition(at(Y.round(), 7, np.nan), 450), "expected class labels, got nan in y at 7"),
+        (partition(at(Y.round(), 7, np.nan), 450), "expected class labels, got nan in y at row 7"),
     ],
 )
 def test_invalid_labels(y, message):

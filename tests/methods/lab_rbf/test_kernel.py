@@ -56,7 +56,7 @@ def test_second_argument_must_be_the_centres():
     centres, bandwidths = points()
     kernel, message = LocalRBFKernel(centres, bandwidths), "bandwidths belong to the support points"
     for other in (centres + 0.1, centres[:3], centres[::-1], np.nextafter(centres, 9.0)):
-        with pytest.raises(ValueError, match=rf"{message}.* as Y, got {len(other)} others"):
+        with pytest.raises(ValueError, match=rf"{message}.* as Y, got {len(other)} other points"):
             kernel(centres, other)
         for call in (kernel, kernel.diag):
             with pytest.raises(ValueError, match=message):

@@ -196,13 +196,13 @@ def test_float32_keeps_float32_and_reaches_the_accuracy_of_float64():
 
 def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     model = SketchedKernelRidge(solver="cg", max_iter=2, n_centers=50, random_state=0)
-    with pytest.warns(ConvergenceWarning, match=r"certifies .* within .* max_iter = 2") as seen:
+    with pytest.warns(ConvergenceWarning, match=r"certifies .* of at most .* max_iter = 2") as seen:
         model.fit(X, Y)
     assert seen[0].filename == __file__
     assert not model.converged_
     assert model.n_iter_ == 2
     assert model.gap_ > 1e-12 * len(Y) * Y.var()
-    assert f"within {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
+    assert f"of at most {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
     hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-30, n_centers=50, random_state=0)
     with pytest.warns(ConvergenceWarning, match="rounding errors prevent .*; raise alpha"):
         hopeless.fit(X, Y)
@@ -237,7 +237,7 @@ def test_numbers_up_to_1e100():
     [
         ({"centers": "random"}, "expected centers in ['uniform'], got 'random'"),
         ({"centers": X[:, :2]}, "expected centers with 3 features, got 2"),
-        ({"centers": X[:0]}, "or at least one point, got an empty array"),
+        ({"centers": X[:0]}, "or at least one point, got no points"),
         ({"centers": [[np.nan, 0, 0]]}, "expected finite numbers, got nan in centers at row 0"),
         ({"kernel": "rfb"}, "did you mean 'rbf'"),
         ({"kernel": "precomputed"}, "got kernel='precomputed', which needs the values of all"),
@@ -294,7 +294,7 @@ def test_decisions_are_those_of_a_ridge_classifier_on_features(labels, class_wei
         (
             "even",
             TWO,
-            "expected class_weight None, 'balanced' or a dict .* got 'even'",
+            "expected class_weight to be None, 'balanced' or a dict .* got 'even'",
         ),
         ({"up": -1.0, "down": 1.0}, TWO, "expected finite class weights > 0, got {'up': -1.0"),
         (None, ["a"] * 400, "expected at least two classes, got one class: 'a'"),

@@ -332,7 +332,7 @@ def test_alignment_uses_known_points_only(information, T):
     [
         ([-1, -1], {}, "expected labelled points, got -1 for all points"),
         ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
-        ([0.0, 1.0, 0.5], {}, "expected class labels, got 0.5 in y at 2"),
+        ([0.0, 1.0, 0.5], {}, "expected class labels, got 0.5 in y at row 2"),
         (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
         ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
         ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be a single value, got"),

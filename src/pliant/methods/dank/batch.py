@@ -27,8 +27,8 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
         j^* = \operatorname{argmax}_i M_{ij}, \qquad M_{ij} = \frac{1}{rs}, \qquad
         f(x'_j) = \sum_i \beta_i F_{i j^*} k(x_i, x'_j) + b,
 
-    where :math:`x'_j` is the r-th nearest to :math:`x_i` *among the rows of X* and :math:`x_i` the
-    s-th nearest training point to :math:`x'_j` (Liu et al., JMLR 2020, equation (11)).
+    where :math:`x'_j` is the r-th nearest to :math:`x_i` *among the rows of X* and :math:`x_i` is
+    the s-th nearest training point to :math:`x'_j` (Liu et al., JMLR 2020, equation (11)).
 
     The value of a row depends on all other rows of X, so this function only serves to reproduce the
     paper's experiments. ``predict`` and ``decision_function`` never use this rule; with
@@ -37,8 +37,8 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     Parameters
     ----------
     model : DANKClassifier, DANKRegressor, KNPLClassifier or KNPLRegressor
-        Fitted to points with coordinates, without ``partition`` or with ``refine``. The parameter
-        ``extension`` has no effect.
+        Estimator fitted to points with coordinates, without ``partition`` or with ``refine=True``.
+        Its parameter ``extension`` has no effect.
     X : array-like of shape (n_samples, n_features)
         The batch.
 
@@ -50,7 +50,7 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     Raises
     ------
     TypeError, ValueError
-        If `model` is of another class, or X has another number of features.
+        If `model` is not as described above, or X has another number of features.
 
     Notes
     -----

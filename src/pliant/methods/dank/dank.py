@@ -27,9 +27,9 @@ class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
         \qquad 0 \le \alpha_i \le C, \; y'\alpha = 0, \; \beta = \alpha \circ y,
 
     problem (4) of [1]_. F is eliminated in closed form, F = (11' + A/(4 eta) - (tau/2) I)_+ with
-    A_ij = beta_i K_ij beta_j. For tau = 0, the result is an SVM dual with one quartic term, solved
-    by two-coordinate ascent in about the time of an SVM. For tau > 0, a short sequence of such
-    duals solves the problem, and F has few eigenvectors.
+    A_ij = beta_i K_ij beta_j. For tau = 0, the result is an SVM dual with one quartic term, which
+    two-coordinate ascent solves in about the time of a plain SVM. For tau > 0, the fit solves a
+    short sequence of such duals, and F has few eigenvectors.
 
     Parameters
     ----------
@@ -50,26 +50,26 @@ class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     tau : float or "auto", default="auto"
         Weight of the trace of F relative to eta, >= 0 and < 2n. A larger tau lowers the rank of F
         and the fit time (with a tiny tau, F keeps all eigenvalues, at a cost of O(n^3)). "auto" is
-        the paper's 0.01 if the full Gram matrix is stored; otherwise, or with parts, it is 0, the
-        paper's large-scale form. With eta="auto" and k(x, x) = 1 the rank is at most about
-        1 + 1/(2 tau eta_scale). F is almost constant for tau >= 1/(2 eta_scale); fits are slow just
-        below that value.
+        the paper's 0.01 if the full Gram matrix is stored. Otherwise, for example with
+        ``partition``, it is 0, the paper's large-scale form. With eta="auto" and k(x, x) = 1, the
+        rank of F is at most about 1 + 1/(2 tau eta_scale). F is almost constant for
+        tau >= 1/(2 eta_scale); fits are slow just below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
         The extension to new points; see `pliant.kernels.HadamardKernel`.
     tol : float, default=1e-4
         Certified gap, > 0, relative to 1 + abs(objective without its constant).
     max_iter : int, default=-1
         Maximum number of two-coordinate steps, separately for the plain SVM, the adapted SVM and
-        each part; -1 for no limit. Unscaled features, or a linear or polynomial kernel with
-        C >= 1000, need the most steps. Newton steps, used in long fits, are not counted.
+        each part; -1 for no limit. Fits to unscaled features, or with a linear or polynomial kernel
+        and C >= 1000, need the most steps. Newton steps, used in long fits, are not counted.
     max_seconds : float, optional
         Time limit, > 0. When it is reached, the fit returns the best solution so far and warns
         about the remaining gap. The solution is a plain SVM (eta_ = inf) if eta="auto" is not yet
-        computed; parts not started predict the intercept. The initial product K beta of a warm
-        start is not interrupted.
+        computed. Parts not started have zero coefficients and predict the intercept. The initial
+        product K beta of a warm start is not interrupted.
     cache_mb : float, default=2000
         Memory for Gram matrices, > 0, in units of 2^20 bytes. The full matrix is stored if it fits
-        (in float64, 16 000 samples in 2000 MB), and if there are at most 4000 samples or F couples
+        (2000 MB hold 16 000 samples in float64), and if there are at most 4000 samples or F couples
         all samples (tau > 0, KNPL). Otherwise rows are computed on demand and cached within this
         memory. These rows are float32 if all k(x, x) are equal, k is not nearly constant and
         ``tol`` >= 1e-5; the certificate then refers to the rounded matrix.
@@ -112,17 +112,17 @@ class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     part_labels_, part_centres_ : arrays of shape (n_samples,) and (n_parts, n_features)
         With ``partition``: the part of each training point of positive weight, and the centres.
     part_gaps_, part_seconds_ : arrays of shape (n_parts,)
-        With ``partition``: the gap of each part, and the CPU time of its last solve.
+        With ``partition``: the gap of each part, and the CPU time of its last optimisation.
     n_iter_ : int
-        Total two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM; with more
-        than two classes, an array with one number per pair.
+        Total number of two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM;
+        with more than two classes, an array with one number per pair.
     objective_history_, gap_history_, step_history_ : arrays of shape (n_checks,)
         Objective without its constant, gap, and number of two-coordinate steps at each check of the
-        solver. The steps of the plain SVM for "auto" are not included. For tau > 0 and KNPL, there
-        is one entry for each dual in the sequence.
+        solver. The steps of the plain SVM for eta="auto" are not included. For tau > 0 and KNPL,
+        there is one entry for each dual in the sequence.
     estimators_ : list of DANKClassifier
-        Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and
-        later attributes then belong to these classifiers.
+        Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and the
+        attributes listed after it then belong to these classifiers.
     n_features_in_ : int
         Number of features seen during fit.
 
@@ -130,10 +130,11 @@ class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     -----
     A stored Gram matrix takes O(n^2) time and memory. Two-coordinate steps cost O(n) each; their
     number is between O(n) and O(n^2). Rows on demand take O(n n_support) time and bounded memory.
-    tau > 0 adds a few eigenvectors of an n_support x n_support matrix, O(n_support^2) each. One
-    Cholesky factorisation, O(n_support^3), verifies that none is missing. ``kernel_`` contains the
-    training points. Because of the quartic term, a sample of weight 2 is not equivalent to two
-    samples. For probabilities, wrap the estimator in `sklearn.calibration.CalibratedClassifierCV`.
+    With tau > 0, a fit also computes a few eigenvectors of an n_support x n_support matrix, in
+    O(n_support^2) each. One Cholesky factorisation, O(n_support^3), verifies that none is missing.
+    ``kernel_`` contains the training points. Because of the quartic term, a sample of weight 2 is
+    not equivalent to two samples. For probabilities, wrap the estimator in
+    `sklearn.calibration.CalibratedClassifierCV`.
 
     References
     ----------
@@ -189,7 +190,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
         + \eta \left(\|F - 11'\|_F^2 + \tau \, \mathrm{tr} F\right), \\
         \qquad |\beta_i| \le C, \; 1'\beta = 0,
 
-    section 5 of [1]_ (with the constraint 1'beta = 0; the paper misprints y'). F is eliminated in
+    section 5 of [1]_ (with 1'beta = 0, where the paper misprints y' for 1'). F is eliminated in
     closed form, as in `DANKClassifier`, which also documents the other parameters.
 
     Parameters
@@ -214,7 +215,7 @@ class DANKRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
         The learned kernel, a function of two sets of points. With unrefined parts, it is a
         `pliant.kernels.PartitionedKernel`, and ``intercept_`` is the mean of y.
     n_iter_ : int
-        Total two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM.
+        Total number of two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM.
     dual_coef_ : array of shape (n_support,)
         Coefficients in the units of y: kernel_(X, support_vectors_) @ dual_coef_ + intercept_ is
         the prediction. Divided by std(y), they are the beta of the objective.

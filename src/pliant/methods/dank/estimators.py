@@ -3,11 +3,11 @@
 `BaseHadamard` implements the hooks of `BaseSVM`. `solve_whole` solves the problem on all points;
 `solve_in_parts` solves a problem without an intercept on each part and can refine the result.
 
-A part of n_p points is a separate problem over F with n_p rows; for KNPL, F1 = n_p 1. Together, the
-parts solve KNPL's problem for a kernel that is 0 between parts, where the rows of F sum to n_p
-within each part. With F = 1 between parts, the rows sum to n, so F is feasible for the problem on
-all points. It is not optimal for that problem, as P A P is not block-diagonal if A is: the rows of
-the optimal F sum to n, but not to n_p within a part.
+Each part of n_p points has a separate problem over an F with n_p rows; for KNPL, F1 = n_p 1.
+Together, the parts solve KNPL's problem for a kernel that is 0 between parts, where the rows of F
+sum to n_p within each part. With F = 1 between parts, the rows sum to n, so F is feasible for the
+problem on all points. It is not optimal for that problem, as P A P is not block-diagonal if A is:
+the rows of the optimal F sum to n, but not to n_p within a part.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class HadamardOptions:
 
 @dataclass(frozen=True, eq=False)
 class TrainingGram:
-    """The base kernel; its Gram matrix on all training rows, if stored; True if it is PSD."""
+    """The base kernel, its Gram matrix on all training rows if stored, and True if it is PSD."""
 
     kernel: Kernel
     gram: DenseRows | None
@@ -127,7 +127,7 @@ class TrainingGram:
 class KernelSolution:
     """The solution of one problem, on all points or in parts.
 
-    `result` comes from the last solver, and `plain` from the plain SVM before it (eta="auto").
+    `result` is from the last solver, and `plain` from the preceding plain SVM (eta="auto").
     `n_iter` counts the steps of both. A fit with another C starts from `path_start`, shape (m,).
     `constant` is the constant term of the objective. `early` is a note on parts that stopped early.
     """
@@ -149,11 +149,11 @@ class BaseHadamard(BaseSVM[TrainingGram]):
     Subclasses add tau (DANK) or ``_centred = True`` (KNPL). `BaseSVM.fit` takes these steps:
 
     1. `_state_problems` checks X and y, and states one `SVMProblem`, or one per pair of classes.
-    2. `_build_kernel` builds K, and its Gram matrix if that is to be stored (`_stores_gram`).
+    2. `_build_kernel` builds the base kernel, and its Gram matrix K if that is to be stored.
     3. `_solve` learns one function per problem, with `solve_whole` or in parts. The plain SVM
-       gives eta="auto"; `hadamard_dual` eliminates F from the problem; `_maximise` finds beta, in
-       one dual for tau = 0, otherwise in a sequence of duals; `_build_function` builds the learned
-       kernel F o K, which extends F to new points.
+       determines eta="auto"; `hadamard_dual` eliminates F from the problem; `_maximise` finds beta
+       from one dual for tau = 0, otherwise from a sequence of duals; `_build_function` builds the
+       learned kernel F o K, which extends F to new points.
     4. `_store` sets the fitted attributes, and warns if a gap is above ``tol``.
     """
 
@@ -197,7 +197,7 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         settings = as_partition("partition", self.partition)
         if self._centred and settings.refine:
             raise ValueError(
-                f"expected partition with refine=False, as only DANK refines, got {settings!r}"
+                f"expected partition with refine=False, as only DANK can refine, got {settings!r}"
             )
         if not self._centred and self.tau and self.tau != "auto":
             raise ValueError(
@@ -381,7 +381,7 @@ class BaseHadamard(BaseSVM[TrainingGram]):
     def _stores_gram(self, n: int, psd: bool) -> bool:
         """Return True to store the n x n Gram matrix, which an indefinite kernel requires.
 
-        This precedes `_choose_tau`: here tau="auto" counts as tau > 0.
+        This method runs before `_choose_tau`, so it treats tau="auto" as tau > 0.
         """
         fits = 8.0 * n**2 <= self.cache_mb * 2.0**20
         if not psd:
@@ -471,13 +471,13 @@ def solve_whole(
 ) -> KernelSolution:
     """Learn one function from all points.
 
-    `start` is the solution for another C. The solver calls `callback` with a `Progress` at regular
-    intervals and stops if it returns True.
+    `start` is the solution for another C, or that of the parts. The solver calls `callback` with a
+    `Progress` at regular intervals and stops if it returns True.
     """
     dual = problem.dual(problem_rows(problem, base, options), base.psd)
     plain = None
     if options.eta == "auto":
-        # The paper's scale: eta = |alpha|^2 of the plain SVM, the limit eta = inf (F = 1).
+        # The paper's scale is eta = |alpha|^2 of the plain SVM, which has eta = inf and F = 11'.
         plain = _maximise(hadamard_dual(dual, np.inf), start, options, callback)
         if plain.status is Status.STOPPED:
             return KernelSolution(plain, np.inf, plain.n_iter, plain.x)
@@ -507,9 +507,9 @@ def gram_rows(kernel: Kernel, points: Array, options: HadamardOptions, *, stored
     """Return the rows of the Gram matrix of points, shape (n, d).
 
     The matrix of up to `stored` points is stored in float64. Otherwise rows are computed on demand.
-    They are float32 if no digits are lost: on a sample, all k(x, x) are equal, and most other
-    values are smaller by at least 1 %. Otherwise float32 would lose digits in sums of very
-    different values, and round away the differences of a flat kernel and gaps below 1e-5.
+    They are float32 if, on a sample, all k(x, x) are equal and the median of k(x, z) is at least
+    1 % smaller, and if `tol` >= 1e-5. In other cases, float32 would lose digits in sums of very
+    different values, or round away the differences between values of a flat kernel or small gaps.
     """
     if len(points) <= stored:
         return DenseRows(compute_gram(kernel, points))
@@ -525,8 +525,8 @@ def gram_rows(kernel: Kernel, points: Array, options: HadamardOptions, *, stored
 def _maximise(
     problem: HadamardDual, start: WarmStart | None, options: HadamardOptions, callback: Callback
 ) -> Result[Certificate]:
-    """Solve a dual, starting from zero or from another dual's solution, made feasible."""
-    # For tau > 0 and KNPL too, the quartic dual, the one of tau = 0, chooses the start.
+    """Solve a dual, starting from zero or from a feasible projection of another solution."""
+    # The quartic dual, that of tau = 0, determines the start for tau > 0 and KNPL too.
     dual = problem.quartic
     beta, fields = np.zeros_like(dual.linear), None
     if start is not None and start.growth == 1.0:
@@ -547,7 +547,7 @@ def _solve_dual(
     callback: Callback,
     fields: tuple[Array, Array] | None = None,
 ) -> Result[Certificate]:
-    """Solve a dual from a feasible `start`; `fields` are those of the quartic dual, if known."""
+    """Solve a dual from a feasible `start`, with its `fields` in the quartic dual if known."""
     tol, max_iter = options.tol, options.max_iter
     if problem.rule is None:  # tau = 0
         return smo.solve(
@@ -674,7 +674,7 @@ def _refine(
 ) -> KernelSolution:
     """Solve the problem on all points, starting from the coefficients of the parts.
 
-    Where parts overlap, the sum of their coefficients overshoots the solution, but few other points
+    Where parts overlap, their combined coefficients overshoot the solution, but few other points
     become support points. Therefore a coarse solution on the parts' support points is the warm
     start, as proposed by Hsieh, Si and Dhillon (2014) for support vector machines.
     """

@@ -1,6 +1,6 @@
 """A base kernel times an adaptive matrix F, entry by entry, extended to new points.
 
-DANK and KNPL learn a PSD matrix F for the pairs of n training points. With K their Gram matrix,
+DANK and KNPL learn a PSD matrix F for the pairs of n training points. With their Gram matrix K,
 c = 1/(4 eta), A_ij = beta_i K_ij beta_j and P = I - 11'/n, F minimises
 -1/2 beta'(F o K) beta + eta penalty(F):
 
@@ -136,7 +136,7 @@ class AdaptiveMatrix:
     def _representatives(self) -> tuple[Indices, Array]:
         """Return one point for each distinct row of F, and the number of points with that row.
 
-        Every support point is returned. All other points of a group have the same row of F.
+        Every support point is included. All other points of a group share one row of F.
         """
         support = self.kernel.support
         others = np.setdiff1d(np.arange(len(self)), support)
@@ -289,8 +289,8 @@ class HadamardKernel(BaseHadamardKernel):
         if self._extension == "none":
             return gram
         if self._extension == "smooth":
-            # Predictions have Y = support: the profiles of Y are cached, and the profiles of X
-            # reuse the kernel values.
+            # For predictions, Y holds the support points: their profiles are cached, and the
+            # profiles of X reuse the kernel values.
             s = self.support.size
             predicts = len(Y) == s and np.array_equal(Y, self.points[self.support])
             right = self._support_points if predicts else self._compute_profiles(Y)
@@ -358,7 +358,7 @@ class HadamardKernel(BaseHadamardKernel):
 
     @cached_property
     def _profile_table(self) -> tuple[Array, Indices]:
-        """Profiles of the support points and one row for all others; the row of each point."""
+        """Profiles of the support points, one row for all other points, and each point's row."""
         # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
@@ -450,7 +450,7 @@ class HadamardKernel(BaseHadamardKernel):
 
     @cached_property
     def _support_points(self) -> ProfiledPoints:
-        """The support points with x~ = x."""
+        """The support points and their profiles for x~ = x."""
         points = self.points[self.support]
         b = self._interpolate(points)
         return ProfiledPoints(points, b, self.form.profile(b, self._products))
@@ -602,7 +602,7 @@ class PartitionedKernel(BaseHadamardKernel):
         return self.labels
 
     def change_between(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points; it is 0 between parts for any `between`."""
+        """Return F - 1 between training points; it is 0 between parts, whatever `between` is."""
         change = np.zeros((len(rows), len(columns)))
         left, right, index = self.labels[rows], self.labels[columns], self._index_in_part
         for p in np.intersect1d(left, right):
@@ -629,7 +629,7 @@ class PartitionedKernel(BaseHadamardKernel):
 
 
 def compute_gram(kernel: Kernel, points: Array) -> Array:
-    """Compute the kernel values between points, shape (m, m); raise ValueError unless finite."""
+    """Compute the kernel values between points, shape (m, m); raise ValueError if not finite."""
     gram = points
     if not isinstance(kernel, Precomputed):
         gram = kernel(points)
@@ -640,7 +640,7 @@ def compute_gram(kernel: Kernel, points: Array) -> Array:
         total = gram.sum()  # not finite if any value is not finite
     if not np.isfinite(total):
         raise ValueError(
-            f"expected finite kernel values with a finite sum, got up to {np.abs(gram).max():.3g} "
-            f"from {type(kernel).__name__}; scale the features"
+            "expected finite kernel values with a finite sum, got values up to "
+            f"{np.abs(gram).max():.3g} from {type(kernel).__name__}; scale the features"
         )
     return gram

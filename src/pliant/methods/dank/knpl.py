@@ -30,8 +30,8 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
 
     problem (4) of [1]_ without its constant (the paper writes G and gamma for F and eta). F is
     eliminated in closed form, F = 11' + P A P/(4 eta) with A_ij = beta_i K_ij beta_j and
-    P = I - 11'/n. A short sequence of SVM duals with one quartic term solves the problem. The
-    paper's alternation between F and alpha does not converge. `DANKClassifier` documents the other
+    P = I - 11'/n. The fit solves a short sequence of SVM duals with one quartic term. The paper's
+    alternation between F and alpha does not converge. `DANKClassifier` documents the other
     parameters.
 
     Parameters
@@ -46,8 +46,8 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     Attributes
     ----------
     estimators_ : list of KNPLClassifier
-        Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and
-        later attributes then belong to these classifiers.
+        Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and the
+        attributes listed after it then belong to these classifiers.
     objective_ : float
         The dual objective, a lower bound on the optimum.
     objective_constant_ : float

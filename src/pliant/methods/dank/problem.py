@@ -18,12 +18,12 @@ eigenvalues of 11' + cA, s = (l - tau/2)_+ and h0 = h(0),
     centred      -1/2 beta'K beta - (c/4) |P A P|^2           0
 
 where the centred rule omits the constant eta n^2. `pliant.methods.dank.kernel` gives F for each
-rule. The quartic rule is a `MarginDual`, solved by two-coordinate ascent. Each of the others is the
-quartic rule plus a smooth function, which the models of `HadamardDual` linearise. For the threshold
+rule. The quartic rule gives a `MarginDual`, solved by two-coordinate ascent. Each other rule adds
+to its objective a smooth function, which the models of `HadamardDual` linearise. For the threshold
 rule this function is convex, eta times a sum of Huber functions of l, so the model lies below h.
 
 For the threshold rule, eta n^2 and eta sum s^2 are much larger than h - h0; their difference loses
-digits. With the largest eigenvalue l = n + e and sums over the others above tau/2, n^2 cancels:
+digits. If l = n + e is only the largest eigenvalue, and the sum runs over the others, n^2 cancels:
 
     -(h - h0 - gain) / eta = (l - tau/2)^2 - (n - tau/2)^2 + sum s^2 = e (2n + e - tau) + sum s^2
 """
@@ -44,8 +44,8 @@ from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual, Rows
 
 EIGENVALUE_SLACK = 1e-6
-"""Largest relative excess over tau/2 of an undetected eigenvalue. Each one raises the objective by
-at most eta (EIGENVALUE_SLACK tau/2)^2, which is below rounding."""
+"""Largest relative excess over tau/2 of an undetected eigenvalue. Each such eigenvalue raises the
+objective by at most eta (EIGENVALUE_SLACK tau/2)^2, which is below rounding error."""
 
 BLOCK_ENTRIES = 500_000
 """Number of matrix entries in memory when a matrix is summed block by block."""
@@ -84,7 +84,7 @@ def hadamard_dual(
         True for the centred rule (KNPL), which requires tau = 0.
     n_points : int, optional
         For the centred rule, the order of F. It differs from the number of coordinates if `plain`
-        has an extra one (see `pliant.methods.svm.dual.without_intercept`).
+        has an extra coordinate (see `pliant.methods.svm.dual.without_intercept`).
 
     Raises
     ------
@@ -111,7 +111,7 @@ class DualPoint(NamedTuple):
 
     `value` is h(beta) - h0, and `f` is (F o K) beta, shape (n,), with F the inner minimiser. The
     gradient of h is the gradient of the gain minus f. `fields` are K beta and (K o K) beta^2.
-    `spectrum` holds the eigenpairs of F, or None for the centred rule.
+    `spectrum` holds the eigenpairs of S that define F; None for the centred rule or for F = 0.
     """
 
     beta: Array
@@ -123,7 +123,7 @@ class DualPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SpectralCertificate(Certificate):
-    """A certificate, with the eigenpairs of F if they are few."""
+    """A certificate, with the eigenpairs of S that define F if they are few."""
 
     spectrum: Spectrum | None = None
 
@@ -139,8 +139,8 @@ class HadamardDual:
     quartic : MarginDual
         The quartic rule with the same eta.
     rule : CentredRule, ThresholdRule or None
-        The rule for F if it couples all coordinates. None is the quartic rule: `quartic` is then
-        the problem, and the methods do not apply.
+        The rule for F if it couples all coordinates. None means the quartic rule: `quartic` is
+        then the whole problem, and the methods do not apply.
     constant : float
         h0, the constant term of the objective.
     """
@@ -186,12 +186,13 @@ class HadamardDual:
         return SpectralCertificate(**vars(bound), spectrum=spectrum)
 
     def model(self, point: DualPoint, share: float) -> MarginDual:
-        """Return the model at `point`; its gradient is the gradient of h over min(1, 1 + share).
+        """Return the model at `point`; its gradient is that of h divided by min(1, 1 + share).
 
-        For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is for
-        an h less curved than the plain SVM, for example with tau near 2n. Then there is no quartic
-        term, and K has weight 1 + share, so 1 after division by 1 + share. For the threshold rule
-        and share = 1, the model, up to a constant, touches h at the point and lies below h.
+        For a share in [0, 1], the quartic term has the weight `share` c. A share in (-1, 0) is used
+        if h has less curvature than the dual of the plain SVM, for example with tau near 2n. Then
+        there is no quartic term, and K has the weight 1 + share, which division by 1 + share makes
+        1. For the threshold rule and share = 1, the model, up to a constant, touches h at the point
+        and lies below h.
         """
         quartic, flat = max(share, 0.0) * self.c, min(1.0, 1.0 + share)
         u, v = point.fields
@@ -237,7 +238,7 @@ class CentredRule:
     def minimum(
         self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, verify: bool
     ) -> tuple[float, Array, None]:
-        """Return the inner minimum and its f from three sums over the Gram matrix, O(n^2)."""
+        """Return the inner minimum and f, minus its gradient, from three sums over K, O(n^2)."""
         u, v = fields
         n = self.n
         # With A1 = beta o u and mean = A1/n, |PAP|^2 = |A|^2 - (2/n) |A1|^2 + (1'A1)^2/n^2.
@@ -259,7 +260,7 @@ class ThresholdRule:
     def minimum(
         self, rows: Rows, beta: Array, fields: tuple[Array, Array], guess: int, verify: bool
     ) -> tuple[float, Array, Spectrum | None]:
-        """Return the inner minimum and its f from the eigenpairs of S = 11' + cA above tau/2."""
+        """Return the inner minimum and f, minus its gradient, from the `Spectrum` of S."""
         support, n = np.flatnonzero(beta), len(beta)
         spectrum = Spectrum.of(
             rows.part, support, beta[support], self.c, self.tau, n,
@@ -285,7 +286,7 @@ class ThresholdRule:
 def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau: float) -> Array:
     """Return (F o K) beta for F = U diag(s) U', shape (n,), from blocks of F.
 
-    All points outside the support share one row f of F; their entries are those of K (beta o f).
+    All points outside the support share one row f of F; their products are entries of K (beta o f).
     """
     scale, vectors = spectrum.values - 0.5 * tau, spectrum.support
     # F_ij = x_i' diag(s) x_j, where x_i is row i of U; outside the support, x_i = `others`.
@@ -300,10 +301,10 @@ def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau:
 
 
 class Spectrum(NamedTuple):
-    """The eigenpairs of S = 11' + c A above tau/2, for n points with s support points.
+    """The eigenpairs of S = 11' + c A with eigenvalues above tau/2, for n points.
 
     The r `values` are in descending order. `support`, shape (s, r), holds the rows of the
-    eigenvectors at the support points, and `others`, shape (r,), the common row of all other
+    eigenvectors at the s support points, and `others`, shape (r,), the common row of all other
     points. `complete` is True if all eigenvalues above (1 + EIGENVALUE_SLACK) tau/2 are known.
     """
 
@@ -334,10 +335,10 @@ class Spectrum(NamedTuple):
     ) -> Spectrum:
         """Compute the spectrum of S, with c, tau and n as at the top of the module.
 
-        between(rows, columns) returns the kernel between points given by their indices. `support`
-        and `beta`, shape (s,), are the indices of the support points and their coefficients.
-        `guess` is the expected number of eigenvalues. If `verify`, a Cholesky factorisation
-        checks that none above (1 + EIGENVALUE_SLACK) tau/2 is missing.
+        between(rows, columns) returns kernel values between points given by their indices.
+        `support` and `beta`, shape (s,), are the indices of the support points and their
+        coefficients. `guess` is the expected number of eigenvalues. If `verify`, a Cholesky
+        factorisation checks that no eigenvalue above (1 + EIGENVALUE_SLACK) tau/2 is missing.
         """
         compress, level = partial(_compress, between, support, beta, c, n), 0.5 * tau
         pairs = eigenpairs_above(compress(), level, guess)
@@ -354,8 +355,8 @@ def _compress(
 ) -> Array:
     """Return S = 11' + c A in a basis of its range, shape (s + 1, s + 1).
 
-    The basis: unit vectors for the s support points, with coefficients `beta`, and the normalised
-    vector of ones over the other n - s points. There the rows of S are ones.
+    The basis consists of unit vectors for the s support points, with coefficients `beta`, and the
+    normalised vector of ones over the other n - s points, where the rows of S are ones.
     """
     s = len(support)
     core = np.empty((s + 1, s + 1))
@@ -378,7 +379,7 @@ def row_blocks(rows: int, columns: int) -> Iterator[slice]:
 
 
 class Eigenpairs(NamedTuple):
-    """Eigenvalues above a level, descending, shape (r,), and orthonormal vectors, shape (n, r).
+    """Eigenvalues above a level, descending, shape (r,), and orthonormal eigenvectors, (n, r).
 
     `complete` is True if it is certain that no other eigenvalue is above the level.
     """
@@ -389,11 +390,11 @@ class Eigenpairs(NamedTuple):
 
 
 def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
-    """Compute the eigenpairs above `level` of a symmetric matrix, which may be overwritten.
+    """Compute the eigenpairs of a symmetric matrix with eigenvalues above `level`.
 
-    Lanczos iterations, O(n^2) each, are used if the matrix is large and a few eigenvalues (about
-    `guess`) are expected; otherwise LAPACK is used, O(n^3). Lanczos iterations can miss copies of a
-    multiple eigenvalue; `none_above` detects this.
+    The matrix may be overwritten. Lanczos iterations, O(n^2) each, are used if the matrix is large
+    and a few eigenvalues (about `guess`) are expected; otherwise LAPACK is used, O(n^3). Lanczos
+    iterations can miss copies of a multiple eigenvalue; `none_above` detects this.
     """
     n, k, complete = len(matrix), guess + 4, True
     pairs: tuple[Array, Array]
@@ -411,8 +412,8 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
     elif complete:
         diagonal = matrix.diagonal().copy()
         try:
-            # The subset driver orthogonalises every vector against all others: nearly all vectors
-            # of a matrix of order 1900 take 8 s, and the full decomposition takes 1.3 s.
+            # The subset driver orthogonalises every vector against all others: for a matrix of
+            # order 1900, it takes 8 s for nearly all vectors; the full decomposition takes 1.3 s.
             subset = LANCZOS_SHARE * n < guess <= 0.2 * n
             interval = (level, np.inf) if subset else None
             pairs = scipy.linalg.eigh(matrix.T, subset_by_value=interval, overwrite_a=True)

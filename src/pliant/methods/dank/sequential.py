@@ -4,11 +4,11 @@ The model m_k of h at a point x_k is a simpler concave function with the same fe
 same gradient at x_k. Its maximiser x defines an ascent direction x - x_k of h. The solver takes the
 full step unless h has its maximum on the segment well before x; then the secant method finds it.
 
-The curvature of the model is scaled by a share in [0, 1], estimated from the last step like the
-step length in spectral gradient methods. With share 1, the model is conservative: if it is below h,
-its maximiser increases h without a line search, as in the minorise-maximise (concave-convex)
-procedure. With the estimators' defaults, an adapted SVM dual is so close to its model that three to
-ten models suffice, each started at the solution of the previous one.
+A share in (-1, 1], estimated from the last step like the step length in spectral gradient methods,
+scales the curvature of the model. With share 1, the model is conservative: if it is below h, its
+maximiser increases h without a line search, as in the minorise-maximise (concave-convex) procedure.
+With the estimators' defaults, an adapted SVM dual is so close to its model that three to ten models
+suffice, each started at the solution of the previous one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PATIENCE = 4
 """Number of consecutive rejected models, each solved more accurately, before the solver stalls."""
 
 PROGRESS = 0.05
-"""Smallest improvement in value or gap over 200 models, relative to the least gap. Slower progress
-would take many thousands of models."""
+"""The solver stops if 200 models improve neither the value nor the gap by this fraction of the
+smallest gap so far: it would take many thousands of models to converge."""
 
 
 def solve(
@@ -42,7 +42,7 @@ def solve(
     Parameters
     ----------
     problem : HadamardDual
-        With a rule that couples all coordinates.
+        The problem, with a rule that couples all coordinates.
     start : array of shape (n,)
         A feasible point.
     tol : float
@@ -133,7 +133,7 @@ class SequentialState:
             return certificate, Status.STOPPED
         if self.n_iter >= self.limit:
             return certificate, Status.MAX_ITER
-        # also after 50 models without a better value or gap, or 200 with less than `PROGRESS`
+        # stalled also after 50 models without a better value or gap, or 200 without `PROGRESS`
         stalled = self.rejected >= PATIENCE or self.idle >= 50 or self.slow >= 200
         return certificate, Status.STALLED if stalled else None
 

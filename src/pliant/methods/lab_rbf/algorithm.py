@@ -33,27 +33,27 @@ class LABRBFAlgorithm(BaseEstimator):
         "mixed" alternates "ridge" and "evidence" across members, and uses only "ridge" for 4000
         or more samples, where "evidence" is less accurate.
     linear : bool or "auto", default="auto"
-        If True, the model has a linear part. "auto" adds it to three in four members, but to no
-        member with "interpolation".
+        If True, the model has a linear part. "auto" adds it to three of four members, but to none
+        with the objective "interpolation".
     shrinkage : float or "auto", default="auto"
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
-        per feature. "auto" selects the penalty from a decreasing path on the held-out samples.
+        per feature. "auto" decreases the penalty as long as this lowers the held-out loss.
     support : {"kmeans++", "residual", "random"}, default="kmeans++"
         Selection of the support points. "kmeans++" spreads them over X and y; "random" draws them
         at random; "residual" draws half of them at random and adds samples with the largest
         residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
-        Initial theta for all support points and features, for features on [-1, 1]. "auto" learns
-        one theta per feature from two initial values: the best of seven equal values, and the best
-        of seven multiples of the feature importances of randomised trees.
+        Initial value of all bandwidths theta, for features scaled to [-1, 1]. "auto" learns one
+        theta per feature from two starts: equal bandwidths, and theta^2 proportional to the feature
+        importances of randomised trees. Each start uses the best of seven factors.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         "lbfgs" takes quasi-Newton steps of bounded size on all samples; "adam" uses mini-batches of
         128 samples.
     learning_rate : float, default=0.01
         Learning rate of Adam, > 0.
     dtype : {"float32", "float64"}, default="float32"
-        Floating-point type used in training. float32 takes about half the time and is as accurate:
-        sums that are sensitive to rounding use float64.
+        Floating-point type used in training. With float32, training takes about half the time and
+        is as accurate, since sums that are sensitive to rounding use float64.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {

@@ -62,28 +62,28 @@ FLOAT_TYPES = (np.float64, np.float32)
 PARAMETERS = """
 n_support : int or "auto", default="auto"
     Maximum number of support points per member. "auto" is a third of the samples, at most 200.
-    With n >= 4000 samples, it learns the bandwidths of 400 support points, then adds random
-    samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points, with the bandwidths of the
-    nearest one. There are at most as many support points as distinct training samples.
+    With n >= 4000 samples, a member learns the bandwidths of 400 support points. It then adds
+    random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
+    bandwidths of the nearest learned one. Support points are distinct training samples.
 profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-    Profile of the kernel: h(D) = exp(-D) (the paper's text), exp(-sqrt(D)) (the authors' code),
-    or the Matern function with smoothness 5/2.
+    Profile of the kernel: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the authors'
+    code), or the Matern function with smoothness 5/2.
 n_members : int, default=4
     Number of members (expansions) to average. Members have different support points and held-out
-    samples; a member with more than twice the median held-out loss does not contribute.
+    samples; a member whose held-out loss exceeds twice the median does not contribute.
 algorithm : "default" or LABRBFAlgorithm, default="default"
     Objective, initialization and solver of the bandwidths; see `pliant.methods.LABRBFAlgorithm`.
 transforms : "auto" or None, default="auto"
-    "auto" also tries log(x + offset) and asinh transforms of features with skewness above 1.
-    Members alternate between the transforms with a held-out loss within 10 % of the lowest. In
-    regression, "auto" also tries asinh(y / u) for a target with skewness above 0.9, where u is the
-    median of abs(y) without zeros. None disables transforms.
+    "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness is
+    above 1. Members alternate between the transforms whose held-out loss is within 10 % of the
+    lowest. In regression, "auto" also tries asinh(y / u) for a target with skewness above 0.9,
+    where u is the median of the nonzero abs(y). None disables transforms.
 alpha : float or "auto", default="auto"
-    Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. "auto" uses
-    0.1 for learning the bandwidths, or 0.01 with fewer than 150 support points, times the mean
-    sample weight. It then uses the held-out samples to select the penalty on the coefficients. With
-    "interpolation", "auto" is 1e-3 for both. "evidence" always learns the penalty for the
-    bandwidths; a number is then the penalty on the coefficients only.
+    Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. While the
+    bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150 support points, times the
+    mean sample weight. The penalty on the coefficients is then selected on the held-out samples.
+    With "interpolation", both penalties are 1e-3. "evidence" always learns the penalty for the
+    bandwidths; a number then sets only the penalty on the coefficients.
 validation_fraction : float, default=0.2
     Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for `alpha`
     and for the algorithm's ``shrinkage``.
@@ -99,8 +99,8 @@ n_jobs : int, optional
 warm_start : bool, default=False
     If True, `fit` continues the members of the previous fit on the given samples. Members keep
     their transforms, bandwidth penalties and the support points with learned bandwidths, take up
-    to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members. Kept
-    support points keep their entries of ``support_``, which refer to the samples of that fit.
+    to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members. Retained
+    support points keep their indices in ``support_``, which refer to the samples of the old fit.
 random_state : int, RandomState instance or None, default=None
     Seed for the support points, the held-out samples and the mini-batches.
 verbose : bool, default=False
@@ -182,7 +182,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             )
 
     def _warm_start_state(self) -> Self | None:
-        """Return a copy of the fitted model to warm-start from, or None."""
+        """Return a copy of the fitted model to continue, or None without a warm start."""
         warm = check_flag("warm_start", self.warm_start) and self.__sklearn_is_fitted__()
         return copy(self) if warm else None
 
@@ -208,8 +208,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             )
         if "interpolation" in (self._algorithm.objective, *(m.objective_ for m in members)):
             raise ValueError(
-                "expected warm_start=False with or after objective='interpolation' (its "
-                "coefficients depend on the samples of the previous fit), got True"
+                "expected warm_start=False if this or the previous fit has "
+                "objective='interpolation' (its coefficients depend on the samples), got True"
             )
 
     def _build_table(
@@ -253,7 +253,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             n_support = int(self.n_support)
         n_grown = n_support
         if many and self.n_support == "auto" and objective != "interpolation":
-            # O(n m^2) for the coefficients of m centres limits their number.
+            # Solving for the coefficients of m centres costs O(n m^2), which limits m.
             most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
             n_grown = min(n_rows // constants.ROWS_PER_CENTRE, constants.MAX_CENTRES, most)
         few = n_support < constants.FEW_CENTRES
@@ -364,7 +364,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def _joinable(self) -> list[LABRBFMember]:
-        """The contributing members; AttributeError if they transform the features differently."""
+        """The contributing members. Raises AttributeError if their feature transforms differ."""
         active = self._active
         if len({m.warp_.key() for m in active}) > 1:
             raise AttributeError(
@@ -405,7 +405,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
         Each feature has one bandwidth, the geometric mean over the support points of all members.
-        If members transform the features differently, this is the mean of one kernel per transform.
+        If members transform the features differently, this is a weighted mean of such kernels, one
+        for each transform.
         """
         groups: dict[bytes, list[LocalRBFKernel]] = {}
         for member in self._active:
@@ -465,7 +466,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def validation_score_(self) -> Array:
-        """Score of each member on its held-out samples: 1 if perfect, 0 for a constant output."""
+        """Held-out score of each member: 1 for perfect predictions, 0 for constant ones."""
         return np.array([member.validation_score_ for member in self.members_])
 
     @property
@@ -475,7 +476,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def feature_relevance_(self) -> Array:
-        """Each feature's share of the change in f under permutation, shape (n_features,)."""
+        """Each feature's share of the change in f under its permutation, shape (n_features,)."""
         relevance = np.sum(list(map(LABRBFMember.relevance, self._active)), axis=0)
         return np.asarray(relevance / max(relevance.sum(), constants.TINY))
 
@@ -493,7 +494,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def support_relevance_(self) -> Array:
-        """Each feature's share of each support point's squared slope, (n_support, n_features)."""
+        """Features' shares of the squared slope of each term, shape (n_support, n_features)."""
         slopes = np.vstack([member.support_slopes_ for member in self._active])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), constants.TINY))
 
@@ -534,7 +535,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Returns
         -------
         LABRBFExplanation
-            On the scale of the fit, before clipping: the scores of a classifier, or
+            Values are on the scale of the fit, before clipping: the scores of a classifier, or
             asinh(y / u) if the regressor has a ``target_unit_`` u.
         """
         points, count = self._validate_points(X), check_integer("n_nearest", n_nearest, least=1)

@@ -44,8 +44,8 @@ from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.trainer import FitState
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
-GRADIENT_TOLERANCE = 3e-4  # Times n for g'H^-1 g (Newton), times sqrt(n) for the scaled gradient.
-MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton steps; else L-BFGS-B.
+GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
+MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton's method; else L-BFGS-B.
 
 
 @document_parameters
@@ -65,8 +65,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     %(parameters)s
     class_weight : dict or "balanced", optional
         Class weights, which multiply the sample weights. "balanced" gives class k the weight
-        n_samples / (n_classes n_k), with n_k its number of samples. Probabilities then refer to
-        classes with these weights.
+        n_samples / (n_classes n_k), where n_k is the number of its samples. The probabilities are
+        then those of the weighted samples.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 A `DaskTable` is a `Table` of rows sampled from all partitions. Its ranges, mean and normal
 equations are computed from all rows, one partition at a time. If the sample contains all rows, the
-result is the same as in memory.
+model is the same as that of a fit in memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DaskTable(Table):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows that the coefficients use."""
+        """Number of rows to which the coefficients are fitted."""
         return len(self.targets)
 
     @property

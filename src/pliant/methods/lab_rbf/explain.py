@@ -36,8 +36,8 @@ class LABRBFExplanation:
     prediction : array of shape (n_samples,) or (n_samples, n_outputs)
         ``kernel_part + linear_part + constant``.
     kernel_part, linear_part : arrays of the same shape
-        Sum over all support points, and u(t)'v, both averaged over the members. The linear part is
-        0 where every transformed feature is at the middle of its range.
+        Sum of the terms of all support points, and u(t)'v, both averaged over the members. The
+        linear part is 0 where every transformed feature is at the middle of its range.
     constant : float or array of shape (n_outputs,)
         Mean intercept of the members.
     nearest : array of int of shape (n_samples, n_nearest)
@@ -49,7 +49,7 @@ class LABRBFExplanation:
     distances : array of shape (n_samples, n_nearest)
         Distances to the nearest support points, in units of their bandwidths.
     kernel_values : array of shape (n_samples, n_nearest)
-        k(t, x_i); 1 at the support point.
+        k(t, x_i), which is 1 at the support point itself.
     contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
         Terms c_i k(t, x_i) of the kernel part, divided by the number of members.
     effects : array of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
@@ -129,7 +129,7 @@ def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dic
 
 def _gradient(terms: Terms, c: Array, v: Array) -> Array:
     """Compute df/du of one output with coefficients c and v, shape (n, d)."""
-    # df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v takes two matrix products.
+    # Two matrix products compute df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v.
     weighted = terms.slopes * c
     pull = terms.points * (weighted @ terms.squares) - weighted @ (terms.squares * terms.centres)
     return np.asarray(2.0 * pull + v)

@@ -90,7 +90,7 @@ class LocalRBFKernel(Kernel):
     centres : array of shape (n_centres, n_features)
         Centres c_i, in the units of the features.
     bandwidths : array of shape (n_centres, n_features)
-        Bandwidths theta_i >= 0, in inverse units; 0 ignores a feature.
+        Bandwidths theta_i >= 0, in inverse units; a feature with bandwidth 0 is ignored.
     profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
         h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s) with r = sqrt(D), s = sqrt(5 D).
     warp : Warp, optional
@@ -130,7 +130,7 @@ class LocalRBFKernel(Kernel):
     def _check_pair(self, X: Array, Y: Array) -> None:
         super()._check_pair(X, Y)
         if Y.shape != self.centres.shape or not np.array_equal(Y, self.centres):
-            self._raise_second_argument(f"{len(Y)} others")
+            self._raise_second_argument(f"{len(Y)} other points")
 
     def _refuse_one_set(self) -> None:
         self._raise_second_argument("one set of points (for k(X, X), call k(X, X.copy()))")
@@ -370,7 +370,7 @@ def skewness(X: Array) -> Array:
 
 
 def _fit_log(x: Array, low: float) -> tuple[float, float] | None:
-    """Return the offset (a tenth of the median positive value) and width for "log", or None."""
+    """Return the offset, a tenth of the median positive x, and the width; None if unsuitable."""
     if low < 0 or np.median(x) > x.max() / 2 + low / 2:
         return None
     offset = 0.1 * float(np.median(x[x > 0]))
@@ -378,7 +378,7 @@ def _fit_log(x: Array, low: float) -> tuple[float, float] | None:
 
 
 def _fit_asinh(x: Array) -> tuple[float, float] | None:
-    """Return the offset (the median) and width (half the interquartile range) for "asinh"."""
+    """Return the offset (median) and width (half the interquartile range); None if constant."""
     low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
     width = float(high - low) / 2 or float(x.std()) / 3  # the quartiles may be equal
     return (float(middle), width) if width > 0 else None

@@ -36,7 +36,7 @@ class Table:
     """Training data: n rows of positive weight."""
 
     X: Array  # shape (n, d); if a memory map, only blocks and samples are copied
-    Y: Array  # targets on the scale of the fit, shape (n, q): asinh(y / unit) with a unit
+    Y: Array  # targets on the scale of the fit, shape (n, q): asinh(y / unit) if unit is given
     numbers: Indices  # row numbers in the user's data
     weights: Array | None = None  # None if all are 1
     unit: Array | None = None  # shape (q,)
@@ -63,7 +63,7 @@ class Table:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows that the coefficients use."""
+        """Number of rows to which the coefficients are fitted."""
         return len(self)
 
     @cached_property
@@ -90,7 +90,7 @@ class Table:
 
     @property
     def target_range(self) -> tuple[Array, Array]:
-        """Minimum and maximum of each target, before any log transform."""
+        """Minimum and maximum of each target, on the scale of Y."""
         return self.Y.min(axis=0), self.Y.max(axis=0)
 
     def rows(self, rows: Indices) -> Table:
@@ -113,7 +113,7 @@ class Table:
         return Table(warp(self.X[rows]), scaled, self.numbers[rows], self.weights_of(rows))
 
     def with_asinh(self, unit: Array | None) -> Self:
-        """Return the table with targets asinh(y / unit), or unchanged without a unit."""
+        """Return the table with targets asinh(y / unit), or this table if `unit` is None."""
         return self if unit is None else replace(self, Y=np.arcsinh(self.Y / unit), unit=unit)
 
     def normal_equations(
@@ -150,8 +150,8 @@ class LABRBFMember(BaseEstimator):
     support_ : array of shape (n_support,)
         Indices of the centres in the training data.
     n_learned_ : int
-        Number of centres with learned bandwidths, which come first. Each other centre has the
-        bandwidths of the nearest of them.
+        Number of centres with learned bandwidths; they come first. Every other centre has the
+        bandwidths of the nearest centre with learned ones.
     dual_coef_ : array of shape (n_support, n_outputs)
         Coefficients c of the centres.
     linear_coef_ : array of shape (n_features, n_outputs)
@@ -256,7 +256,7 @@ class LABRBFMember(BaseEstimator):
         squares = terms.slopes * terms.slopes
         ones = squares.sum(axis=0)[:, None]
         parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
-        parts = np.maximum(parts, 0.0)  # rounding may give < 0 if all points are far away
+        parts = np.maximum(parts, 0.0)  # rounding may give values < 0 if all points are far away
         parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(X)
         variance = u.var(axis=0)
         self.support_slopes_ = parts * variance

@@ -13,7 +13,7 @@ function of s = log(theta o theta), shape (m, d).
 v = |y|^2 / n, so that ridge and interpolation are 1 at f = b. No objective is convex.
 
 Squared distances are matrix products: with z(x) = [x o x, x, 1], W = theta o theta and
-w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], |theta_i o (x - c_i)|^2 = z(x)'w_i. Gradients take one
+w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], |theta_i o (x - c_i)|^2 = z(x)'w_i. A gradient needs one
 more product. Large arrays are stored on a `pliant.core.device.Device`, small ones as NumPy arrays.
 """
 
@@ -135,7 +135,7 @@ class LocalRows:
     def normal_equations(self, F: DeviceArray, ridge: float = 0.0) -> NormalEquations:
         """Sum F'F and F'y of weighted features, shape (n, p), in float64."""
         # Products in float32 suffice if the penalty exceeds 2e-5 times the mean diagonal of F'F,
-        # estimated from 256 rows: their rounding errors are below the penalty.
+        # estimated from 256 rows: the rounding errors of F'F are then below the penalty.
         device, (n, p) = self.features.device, F.shape
         gram, right = np.zeros((p, p)), np.zeros((p, self.target.shape[1]))
         sample = F[:: max(1, n // 256)]
@@ -171,7 +171,7 @@ class RowObjective:
     """Function of the bandwidths, averaged over rows."""
 
     rows: LocalRows
-    # Last arguments and result: each stage starts at the last point of the previous stage.
+    # Arguments and result of the last call: each stage starts where the previous one ended.
     cache: list[tuple[Array, float, ObjectivePoint]] = field(default_factory=list, init=False)
 
     def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
@@ -326,7 +326,7 @@ def ridge_solution(
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
-    """Compute the lower Cholesky factor of F'F + diag(alpha), with jitter if singular."""
+    """Compute the lower Cholesky factor of F'F + diag(alpha), with jitter if it is singular."""
     for jitter in (0.0, 1e-12, 1e-9, 1e-6):
         diagonal = alpha + jitter * float(gram.diagonal().mean()) if jitter else alpha
         # LAPACK overwrites only column-major arrays, such as the transpose of this copy.

@@ -7,8 +7,9 @@ predictions at t. The distribution of z is empirical: held-out errors, each divi
 Let E be the mean squared error of a member, and C the mean product of the errors of two members on
 rows held out by both. The mean of k members has the mean squared error C + (E - C) / k: of its k^2
 error products, k have mean E and k (k - 1) have mean C. On rows held out by two members, `ratio`^2
-is the variance of their held-out predictions divided by the variance of all final members. With
-calibration rows, intervals are split-conformal (Vovk, Gammerman and Shafer 2005; Lei et al. 2018).
+is the variance of their held-out predictions divided by that of the final predictions of all
+members. With calibration rows, intervals are split-conformal (Vovk, Gammerman and Shafer 2005; Lei
+et al. 2018).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
     for each support point x_i, minimise an objective from which variable projection eliminates
     c and v. The objectives are not convex, and there is no optimality certificate. The coefficients
-    are a ridge fit to all samples. The mean of the members is again an expansion,
+    are fitted to all samples by ridge regression. The mean of the members is again an expansion,
     ``kernel_(X, support_vectors_) @ dual_coef_ + X @ linear_coef_ + intercept_``. Predictions are
     clipped to the range of the training target.
 
@@ -94,7 +95,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     objective_history_ : list of arrays
         Objective of each member after each step, over all stages.
     feature_relevance_ : array of shape (n_features,)
-        Relevance of each feature, summing to 1: proportional to the mean squared change of f
+        Relevance of each feature; the sum is 1. It is proportional to the mean squared change of f
         when the feature is permuted among at most 200 training points, relative to the variance of
         each output of f.
     feature_importances_ : array of shape (n_features,)
@@ -118,7 +119,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     target_unit_ : array of shape (n_outputs,) or None
         Unit u if the model was fitted to asinh(y / u), which is about log(2 y / u) for large y.
     target_low_, target_high_ : arrays of shape (n_outputs,)
-        Range of predictions.
+        Minimum and maximum to which predictions are clipped.
     n_iter_ : int
         Total number of solver steps over all members and stages.
 
@@ -133,9 +134,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     errors. Held-out samples are drawn regardless of the weights, so a weight of two is not
     equivalent to a repeated sample.
 
-    X and y may be Dask collections larger than memory. The coefficients are fitted to all rows, the
-    rest of the model to a seeded sample of at most 50 000 rows from all partitions. Predictions for
-    a collection are lazy dask arrays, computed partition by partition.
+    X and y may be Dask collections larger than memory. The coefficients are fitted to all rows, and
+    the rest of the model to a random sample of at most 50 000 rows from all partitions. Predictions
+    for a collection are lazy dask arrays, computed partition by partition.
 
     `from_paper` builds the model with the paper's algorithm.
 
@@ -189,7 +190,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         n_support : int or "auto", default="auto"
             Number of support points.
         initial_bandwidth : float, default=1.0
-            Initial theta for all support points and features, for features on [-1, 1].
+            Initial value of all bandwidths theta, for features scaled to [-1, 1].
         learning_rate : float, default=0.01
             Learning rate of Adam.
         **parameters
@@ -332,7 +333,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return loss
 
     def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
-        """Set c and v of the members to ridge fits on all rows, and b to the mean of Y."""
+        """Set c and v of each member by ridge regression on all rows, and b to the mean of Y."""
         sums = table.normal_equations(members, self.n_jobs)
         for member, (gram, right) in zip(members, sums, strict=True):
             a = ridge_path(gram, right, np.array([member.alpha_]))[0]
@@ -396,7 +397,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         Notes
         -----
         By default, intervals use the held-out errors of the members, scaled by the disagreement
-        between members. They are approximate: the penalties are selected on the same samples.
+        between members. They are approximate, as the penalties are selected on the same samples.
         With ``calibration=0.2``, or after `calibrate`, intervals use samples reserved for this
         purpose (split conformal prediction). They then contain a new target with at least the
         requested probability, for any distribution. This holds on average over samples
@@ -584,9 +585,9 @@ class LABRBFErrorModel(BaseEstimator):
     def quantile(self, probability: float) -> Array:
         """Compute the quantile of z for each output.
 
-        With calibration rows, this is the conformal quantile: an order statistic, or infinite with
-        too few rows. A new z is below this quantile with probability at most p if `probability` p <
-        1/2, and with probability at least p otherwise.
+        With calibration rows, this is the conformal quantile: an order statistic, or infinite if
+        there are too few rows. Let p be `probability`. A new z is below this quantile with
+        probability at most p if p < 1/2, and with probability at least p otherwise.
         """
         n = len(self.errors)
         if self.exact:
@@ -634,7 +635,7 @@ def fit_error_model(table: Table, fits: list[FitState]) -> LABRBFErrorModel | No
     if not held_out:
         return None
     (middle, half), rows = table.scale, np.unique(np.concatenate(held_out))
-    # Held-out predictions of each member, shape (m, n, q); nan for its other rows.
+    # Predictions of each member for its held-out rows, shape (m, n, q); nan for the other rows.
     predicted = np.full((len(fits), len(rows), table.Y.shape[1]), np.nan)
     for k, fit in enumerate(fits):
         scaled = np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0)
@@ -672,8 +673,8 @@ def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float
         if final_variance > 0:
             ratio = math.sqrt(held_out_variance / final_variance)
             ratio = min(max(ratio, 1.0), constants.MAX_RATIO)
-    # The mean of k members has squared error C + (E - C) / k, and the mean of all m members
-    # C + (E - C) / m. Errors are scaled by the root of their ratio.
+    # The mean of k members has the mean squared error C + (E - C) / k, and the mean of all m
+    # members C + (E - C) / m. Errors are scaled by the square root of the ratio of the two.
     own = single - common
     factor = np.sqrt((common + own / m) / np.maximum(common + own / count, constants.TINY))
     mean_errors = factor * total / count

@@ -55,7 +55,7 @@ def descend(
     tol : float
         Stop after two consecutive steps with a decrease below tol * max(|value|, 1e-12).
     callback : callable, optional
-        Called with a `Progress` after each step; returns True to stop.
+        Called with a `Progress` after each step; the solver stops if it returns True.
 
     Returns
     -------

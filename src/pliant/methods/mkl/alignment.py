@@ -226,7 +226,7 @@ def _upper_bound(inner: Alignments, weights: Array) -> float:
 def _solve_nonnegative(M: Array, a: Array) -> Array:
     """Minimise v'Mv - 2 v'a over v >= 0, for M with a unit diagonal.
 
-    Only eigenvalues above rounding enter M = B'B, so that nearly equal columns of B
+    Eigenvalues below rounding error are dropped from M = B'B, so that nearly equal columns of B
     become equal: for many Gaussians the condition number of M is 1e17.
     """
     values, vectors = scipy.linalg.eigh(M)

@@ -55,8 +55,8 @@ START_SAMPLES = 500
 """Number of samples used to initialise the weights if not all Gram matrices are kept."""
 
 WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
-"""Bandwidths of the default Gaussians on standardised features, as in the experiments of
-Rakotomamonjy et al. (2008), as are the degrees of the polynomials."""
+"""Bandwidths of the default Gaussians on standardised features. These bandwidths and the degrees of
+the default polynomials are those of the experiments of Rakotomamonjy et al. (2008)."""
 
 MAX_DEFAULT_KERNELS = 1000
 """Maximum number of default kernels; above it, kernels of single features are omitted."""
@@ -176,7 +176,7 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn initial weights on a stratified sample; None if n is small or a class missing."""
+        """Learn weights on a stratified sample; return None if n or a class is too small."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
@@ -296,8 +296,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         The rule for the weights. "simple": minimise the SVM objective above, with
         p = ``norm``. "uniform": equal weights, hard to beat if most kernels are useful. "align":
         proportional to the alignment of each kernel with the labels [3]_. "alignf": the weights of
-        the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL, from
-        the margin for the sum of all kernels [4]_.
+        the sum best aligned with the labels [3]_. "easy", for classification only: EasyMKL [4]_,
+        proportional to each kernel's part of the margin for the sum of all kernels.
     norm : float, default=1.0
         The p of "simple", >= 1. With p > 1 all kernels have positive weight.
     C : float, default=1.0
@@ -305,8 +305,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         cross-validation.
     normalize : bool, default=True
         Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
-        on different scales are not comparable. A kernel with k(x, x) = 0 for a training sample or
-        a new sample raises an error.
+        on different scales are not comparable. ``fit`` and predictions raise an error if a kernel
+        has k(x, x) = 0 for a sample.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=100
@@ -334,8 +334,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     kernel_names_ : list of str
         Short names of the kernels, such as "Gaussian(gamma=0.5) of petal length".
     weights_ : array of shape (n_kernels,)
-        Weights d of the kernels. All pairs of classes share the weights; "simple" minimises their
-        mean objective.
+        Weights d of the kernels. All pairs of classes share the weights; "simple" minimises the
+        mean objective of the pairs.
     kernel_ : WeightedSum
         The learned kernel, a function of two sets of points.
     support_ : array of shape (n_support,)
@@ -368,8 +368,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     -----
     For M kernels on n samples, the Gram matrices take 8 M n^2 bytes, or 4 M n^2 in float32, up to
     ``cache_mb``. Each step costs an SVM fit, O(M n n_support) for the bounds, and O(k^2 n_support)
-    for k kernels with positive weight; 5 to 15 steps are typical. Norms below 1.5 use Newton
-    steps, and larger norms the closed form of [2]_.
+    for k kernels with positive weight; 5 to 15 steps are typical. For norms below 1.5 the
+    solver takes Newton steps; for larger norms it uses the closed form of [2]_.
 
     References
     ----------
@@ -449,7 +449,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
         Weights d of the kernels.
     lower_bound_ : float
         Lower bound on the optimum, in units of the scaled target: over all weights for "simple",
-        at these weights otherwise.
+        at the fitted weights otherwise.
     n_iter_ : int
         Number of weight vectors evaluated (steps + 1).
     dual_coef_ : array of shape (n_support,)
@@ -523,8 +523,9 @@ def candidate_kernels(
     for m, each in enumerate(kernels):
         if isinstance(each, str) and each == "precomputed":
             raise ValueError(
-                f"expected kernels of points, got 'precomputed' at {m}; for Gram matrices, pass "
-                "pliant.kernels.Precomputed(gram) for each, and X as a column of row numbers"
+                f"expected kernels of points, got 'precomputed' as kernels[{m}]; for Gram "
+                "matrices, pass pliant.kernels.Precomputed(gram) for each, and X as a column of "
+                "row numbers"
             )
         try:
             kernel = as_kernel(each, X, feature_names=feature_names)
@@ -532,7 +533,8 @@ def candidate_kernels(
             raise type(error)(f"kernels[{m}]: {error}") from None
         if not (kernel.symmetric and kernel.psd):
             raise ValueError(
-                f"expected symmetric positive semi-definite kernels, got {one_line(kernel)} at {m}"
+                f"expected symmetric positive semi-definite kernels, got {one_line(kernel)} as "
+                f"kernels[{m}]"
             )
         resolved.append(kernel)
     return resolved

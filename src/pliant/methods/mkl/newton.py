@@ -6,7 +6,7 @@ r"""Newton's method for the kernel weights of support vector machines (SVMs).
 for the SVMs t of one fit (one, or one per pair of classes, with shared weights), with
 kappa_t(b) and the constraints on b as in `pliant.methods.svm.dual`. J is convex. By Danskin's
 theorem its gradient is -q/2, with q_m = mean_t b_t' K_m b_t at the optimal b_t. By Hölder's
-inequality, the maximum of d'q over d is |q|_{p*}, 1/p + 1/p* = 1. So for all feasible b_t and d
+inequality, the maximum of d'q over d is |q|_{p*}, 1/p + 1/p* = 1. For all feasible b_t and d,
 
     mean_t kappa_t(b_t) - 1/2 |q|_{p*}  <=  min J  <=  mean_t (primal objective of SVM t at K(d)).
 
@@ -48,7 +48,7 @@ COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 the weights. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
-"""Number of SVMs at their step limit before a fit stops as stalled (seen with C near 1e6)."""
+"""Number of SVMs at their step limit at which a fit stops as stalled (seen with C near 1e6)."""
 
 TINY = float(np.finfo(np.float64).tiny)
 """Smallest normal float, a lower limit on divisors."""
@@ -57,9 +57,9 @@ TINY = float(np.finfo(np.float64).tiny)
 class Grams:
     """Gram matrices K_1, ..., K_M of n points.
 
-    All are kept in float64 if they fit into `cache_mb`, or in float32 if only that fits. Otherwise
-    some are kept in float32, preferably those with weight > 0, and the others are recomputed at
-    each use. Sums are computed in float64.
+    All matrices are kept in float64 if they fit into `cache_mb`, or in float32 if only that fits.
+    Otherwise some are kept in float32, preferably those with weight > 0, and the others are
+    recomputed at each use. Sums are computed in float64.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class WeightLearning:
         return products
 
     def quadratic(self, solutions: Sequence[Array], products: Sequence[Array]) -> Array:
-        """Compute q from the b_t and their products, shape (n_kernels,)."""
+        """Compute q from the b_t and the products K_m b_t, shape (n_kernels,)."""
         return np.mean(list(map(np.matmul, products, solutions)), axis=0)
 
     def lower_bound(self, gain: float, q: Array) -> float:
@@ -427,7 +427,7 @@ class NewtonState:
         cold = starts is None
         gram = self.problem.grams.combined(d)
         duals = self.problem.duals(gram)
-        # the tolerance of smo.solve is relative to 1 + its objective, `inner` to the objective
+        # the tolerance of smo.solve is relative to 1 + the objective, and `inner` to the objective
         if starts is None:
             starts = [np.zeros_like(dual.linear) for dual in duals]
             loss = float(np.mean([dual.loss(dual.linear).sum() for dual in duals]))
@@ -530,8 +530,8 @@ def solve(
         share = INNER_SHARE if idle == 0 else 0.1 * INNER_SHARE
         state.inner = max(FINEST, min(share * gap, state.inner if idle < 3 else 0.1 * state.inner))
         state.n_iter += 1
-        # For large norms, Kloft's closed form takes no more steps than Newton's method, and each
-        # is cheaper. For smaller norms it is used while each step cuts J to 0.7: for poor initial
+        # For large norms, Kloft's closed form takes no more steps than Newton's method, and cheaper
+        # ones. For smaller norms it is used while each step reduces J by at least 30 %: for poor
         # weights, J is about proportional to 1/d, and a Newton step removes only a third of it.
         if problem.norm >= 1.5:
             use_closed_form = gap <= 0.5 * before

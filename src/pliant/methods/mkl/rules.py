@@ -74,8 +74,8 @@ def easy(
     t = 2/q, where q is the EasyMKL objective at g. Bounds h and h + gap on the SVM's optimum
     therefore enclose min q between 2/(h + gap) and 2/h.
 
-    Neurocomputing 169, 215-224. The problem follows MKLpy's code, by one of the authors; the
-    equations have not been checked against the paper.
+    The problem follows the code of MKLpy, by one of the authors; the equations have not been
+    checked against the paper (Neurocomputing 169, 215-224).
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def _signs(learning: WeightLearning, problems: Sequence[SVMProblem]) -> list[Arr
 
 
 def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices:
-    """Return the class of each sample, 0, 1, ..., from the class pairs; -1 if in no pair."""
+    """Return the class of each sample, 0, 1, ..., from the pairs; -1 for a sample in no pair."""
     labels = np.full(learning.grams.n, -1)
     n_classes = next(k for k in range(2, len(problems) + 3) if k * (k - 1) // 2 == len(problems))
     pairs = combinations(range(n_classes), 2)

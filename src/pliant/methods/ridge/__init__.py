@@ -1,1 +1,1 @@
-"""Kernel ridge regression: on a sketch, and with asymmetric kernels."""
+"""Kernel ridge regression, sketched or with asymmetric kernels."""

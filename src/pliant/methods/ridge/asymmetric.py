@@ -37,15 +37,15 @@ from pliant.methods.summary import FunctionSummary, Summary
 class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Kernel ridge regression with any kernel, including asymmetric and indefinite ones.
 
-    A kernel k(x, t) = phi(x)'psi(t) defines two linear models, w'phi and v'psi. They solve
+    A kernel k(x, t) = phi(x)'psi(t) defines two linear models, w'phi and v'psi. Their weights solve
 
     .. math::
 
         \min_{w, v, e, r} \; \alpha w'v + \sum_i s_i e_i r_i \quad \text{such that} \quad
         e_i = y_i - \phi(x_i)'w, \; r_i = y_i - \psi(x_i)'v,
 
-    problem (7) of [1]_ with sample weights s. At the stationary point of Theorem 1 there, the
-    models are, for K = k(X, X) and unit weights,
+    problem (7) of [1]_ with sample weights s. At the stationary point in Theorem 1 of that paper,
+    the models for K = k(X, X) and unit weights are
 
     .. math::
 
@@ -53,8 +53,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     `predict` returns f1, and `predict_second` returns f2. There is no intercept, so centre y:
     predictions far from the training points approach 0, not the mean of y. With a symmetric
-    kernel both models are kernel ridge regression. ``sklearn.kernel_ridge.KernelRidge`` reads only
-    half of an asymmetric matrix, and silently returns wrong coefficients.
+    kernel, both models equal kernel ridge regression. ``sklearn.kernel_ridge.KernelRidge`` reads
+    only half of an asymmetric matrix, and silently returns wrong coefficients.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     second_dual_coef_ : array with the shape of dual_coef_
         Coefficients of f2(t) = kernel_(support_vectors_, t).T @ second_dual_coef_.
     intercept_ : float
-        0.0.
+        Always 0.0.
     residuals_, second_residuals_ : arrays with the shape of dual_coef_
-        e = y - f1(X) and r = y - f2(X). The paper suggests the model with smaller residuals.
+        e = y - f1(X) and r = y - f2(X). The paper suggests using the model with smaller residuals.
     multipliers_, second_multipliers_ : arrays with the shape of dual_coef_
         Lagrange multipliers of the two constraints. By Theorem 3 they are the residuals of the
         *other* model times the sample weights: s r for e, s e for r.
@@ -91,9 +91,9 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Notes
     -----
     As K may be indefinite, the system is solved by an LU factorisation, and its condition number is
-    checked. This takes O(n^3) time and two n x n matrices. The coefficients of equal samples i and
-    j differ by (y_i - y_j)/alpha. For a kernel with a bandwidth per support point, f2 is undefined
-    at new points, and `predict_second` raises the kernel's error.
+    checked. This takes O(n^3) time and memory for two n x n matrices. The coefficients of equal
+    samples i and j differ by (y_i - y_j)/alpha. For a kernel with a bandwidth per support point, f2
+    is undefined at new points, and `predict_second` raises the kernel's error.
 
     References
     ----------
@@ -153,8 +153,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. For the same kernel, a weight of 2 repeats the sample and a weight of 0
-            removes it (gamma="scale" ignores weights).
+            Weights >= 0. For the same kernel, a weight of 2 is equivalent to repeating the sample
+            and a weight of 0 to removing it (gamma="scale" ignores weights).
         """
         with fresh_fit(self):
             check_parameters(self)
@@ -287,7 +287,7 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
 def check_expansion(model: Any, name: str) -> None:
     """Raise ValueError if attributes loaded from a file are not a valid kernel expansion.
 
-    `name` is the attribute with the coefficients. If `kernel_` is None, there are no points.
+    `name` is the attribute with the coefficients. If `kernel_` is None, there are no vectors.
     """
     rows = model.n_features_in_
     if model.kernel_ is not None:

@@ -30,14 +30,14 @@ Precondition: TypeAlias = Callable[[Array], Array]
 """Function that solves the equations approximately for an array of right-hand sides."""
 
 PROGRESS = 0.5
-"""A restart makes no progress if it leaves more than this fraction of the gradient norm."""
+"""A restart makes no progress if more than this fraction of the gradient norm remains."""
 
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-"""Pivots below this times the largest pivot times the number of centres are rounding errors."""
+"""Pivots below this number times the largest pivot and the number of centres are rounding error."""
 
 
 class Centres(NamedTuple):
-    """Points, their row numbers (None if given by the user), and the weight each represents."""
+    """Points, their row numbers (None if the user gave them), and the weight each represents."""
 
     points: Array
     rows: Indices | None
@@ -200,8 +200,8 @@ class RidgeCertificate(NamedTuple):
     """Bounds on the suboptimality of coefficients, for each of t targets.
 
     `gradient` is the residual g of the normal equations, shape (r, t), and `gaps` = |g|^2 / ridge,
-    shape (t,), bounds objective minus minimum. `value` and `gap` are the objective and this bound,
-    summed over the targets in the user's units.
+    shape (t,), bounds the objective minus its minimum. `value` and `gap` are the objective and this
+    bound, summed over the targets in the user's units.
     """
 
     gradient: Array
@@ -288,16 +288,16 @@ class SketchedEquations:
 
 
 def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
-    """Return the number of iterations that cost as much as the normal matrix, or 0 if below 5.
+    """Return the number of iterations that cost as much as the normal matrix; 0 if below 5.
 
     At this limit, the solver switches to the normal matrix, so a fit costs at most twice as much as
     with the cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs
     are estimated, not timed, so that fits are reproducible.
     """
     # Nanoseconds per row-centre pair, on one core of an AMD EPYC. A Gaussian value takes 1.5
-    # plus .06 per feature; other kernels 1 (linear) to 40 (SCG-LDK, DANK). An iteration reads a
-    # kept value (.8) and computes two products per target (.25). The normal matrix takes a
-    # triangular solve and a rank-one update per centre (.05).
+    # plus .06 per feature; a value of another kernel, 1 (linear) to 40 (SCG-LDK, DANK). An
+    # iteration reads a kept value (.8) and computes two products per target (.25). The normal
+    # matrix takes a triangular solve and a rank-one update per centre (.05).
     value = 1.5 + 0.06 * n_features if isinstance(kernel, Gaussian) else 10.0
     iteration = (1.0 - kept) * value + kept * 0.8 + 0.25 * n_targets
     number = math.ceil((0.05 * n_centres + value) / iteration)
@@ -388,7 +388,7 @@ class Solver:
         p = z = self.precondition(r)
         rz = np.einsum("ij,ij->j", r, z)
         active = sizes > goals
-        least, since = rz, 0  # smallest r'z so far, and iterations since it was last halved
+        least, since = rz, 0  # r'z when its root was last halved, and iterations since then
         while active.any() and not self._must_end():
             q = self.problem.product(p)
             pq = np.einsum("ij,ij->j", p, q)

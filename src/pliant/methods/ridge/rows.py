@@ -26,8 +26,8 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Exponents, Gaussian
 
 BLOCK_MB = 8.0
-"""Memory for one block of kernel values, in MiB; it should fit in L3 cache. With 2000
-centres, blocks of 256 to 1024 rows took the same time; far larger ones took a third longer."""
+"""Memory for one block of kernel values, in MiB; it should fit in L3 cache. With 2000 centres,
+passes in blocks of 256 to 1024 rows took the same time, and a third longer in far larger blocks."""
 
 Sums: TypeAlias = tuple[Array, ...]
 
@@ -36,8 +36,8 @@ class KernelValues:
     """Kernel values between rows and centres, in float32 or float64.
 
     A Gaussian needs one matrix product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
-    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Other kernels, and
-    points too far from the origin, use the kernel itself, in float64.
+    a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Other kernels, and a
+    Gaussian at points too far from the origin, are evaluated directly, in float64.
     """
 
     kernel: Kernel
@@ -46,7 +46,7 @@ class KernelValues:
 
     def __init__(self, kernel: Kernel, centres: Array, dtype: npt.DTypeLike = np.float64) -> None:
         self.kernel, self.centres, self.dtype = kernel, centres, np.dtype(dtype)
-        # Exponents up to this limit have errors below about 1e-5 in float32, 1e-10 in float64.
+        # Exponents up to this limit have errors below about 1e-5 in float32 and 1e-10 in float64.
         self._farthest = 100.0 if self.dtype == np.float32 else 4.5e5
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:

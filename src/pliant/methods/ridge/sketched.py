@@ -71,7 +71,7 @@ def check_centres(name: str, value: Any) -> None:
     if isinstance(value, str):
         one_of(("uniform",))(name, value)
     elif len(check_points(value, name)) == 0:
-        raise ValueError(f"expected {name} 'uniform' or at least one point, got an empty array")
+        raise ValueError(f"expected {name} to be 'uniform' or at least one point, got no points")
 
 
 @dataclass(eq=False, repr=False)
@@ -126,7 +126,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
             Class labels or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. With fixed centres and kernel, weight 2 equals a repeated sample.
+            Weights >= 0. With fixed centres and kernel, a weight of 2 counts a sample twice.
         """
         with fresh_fit(self):
             check_parameters(self)
@@ -253,13 +253,13 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _warn_unless_converged(self, result: Result[RidgeCertificate]) -> None:
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
-        reason = f"reached max_iter = {self.max_iter}; raise max_iter"
+        reason = f"the solver reached max_iter = {self.max_iter}; raise max_iter"
         if result.status is Status.STALLED:
             reason = "rounding errors prevent higher accuracy; raise alpha"
         warnings.warn(
-            f"{type(self).__name__} certifies the root mean square difference from the optimal "
-            f"training predictions within {self.certified_error_:.3g} standard deviations of the "
-            f"target, but not within tol = {self.tol:g}: {reason}, or raise tol",
+            f"{type(self).__name__} certifies a root mean square difference from the optimal "
+            f"training predictions of at most {self.certified_error_:.3g} standard deviations of "
+            f"the target, above tol = {self.tol:g}: {reason}, or raise tol",
             ConvergenceWarning,
             stacklevel=stack_level(),
         )
@@ -336,8 +336,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         If False, b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
         "cg" makes a pass over all samples per iteration. "direct" forms and factorises the normal
-        equations in one pass. "auto" iterates up to the cost of "direct", then switches to it, or
-        uses "direct" immediately if five iterations cost more.
+        equations in one pass. "auto" switches to "direct" when the iterations have cost as much,
+        or uses "direct" immediately if five iterations would cost more.
     tol : float, default=1e-6
         Stop at a ``certified_error_`` of at most ``tol``; > 0.
     max_iter : int, default=500
@@ -346,8 +346,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         Dtype of the kernel values during iterations. "float32" halves time and memory; restarts
         with float64 residuals refine the solution to the same accuracy.
     cache_mb : float, default=1000.0
-        Maximum memory for kernel values kept between passes, in MiB; the others are recomputed.
-        With Dask, none are kept.
+        Maximum memory for kernel values kept between passes, in MiB; other values are recomputed.
+        With Dask, no values are kept.
     random_state : int, RandomState instance or None, default=None
         Seed for drawing the centres.
     verbose : bool, default=False
@@ -389,18 +389,18 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     --------
     SketchedKernelRidgeClassifier : Classification with the same solver.
     AsymmetricKernelRidge : Exact solution with all samples, also for asymmetric kernels.
-    sklearn.kernel_approximation.Nystroem : Transformer with the features of the centres.
+    sklearn.kernel_approximation.Nystroem : Transformer to Nystroem features of a kernel.
 
     Notes
     -----
     A separate pass computes g, the residual of the normal equations in orthonormal coordinates.
     ``gap_`` = |g|^2/alpha bounds the objective minus its minimum. It also bounds the weighted sum
     of squared differences between training predictions and optimal ones. :doc:`/methods/ridge`
-    derives both.
+    derives both bounds.
 
-    With d features and t outputs, factorising takes O(m^3) and each pass O(n m (d + t)), or
-    O(n m^2) for "direct". Memory is 2 m^2 + 4 n t numbers, the kept kernel values, and a few blocks
-    of 8 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
+    With d features and t outputs, the factorisations take O(m^3) and each pass O(n m (d + t)), or
+    O(n m^2) for "direct". A fit stores 2 m^2 + 4 n t numbers, the kept kernel values, and a few
+    blocks of 8 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
     Targets and weights are loaded into memory, but X is not.
 
     References
@@ -444,10 +444,10 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     r"""Least-squares classification with a kernel on a few centres, for many samples.
 
-    The targets are -1 and 1, in one column for two classes and one per class otherwise. Each column
-    minimises the objective of `SketchedKernelRidge`; see there for notes and references. The model
-    is scikit-learn's ``RidgeClassifier`` on ``Nystroem`` features. Use ``CalibratedClassifierCV``
-    for probabilities.
+    The targets are -1 and 1, in one column for two classes and one column per class otherwise. For
+    each column, the fit minimises the objective of `SketchedKernelRidge`, which has notes and
+    references. The model equals scikit-learn's ``RidgeClassifier`` on ``Nystroem`` features. Use
+    ``CalibratedClassifierCV`` for probabilities.
 
     Parameters
     ----------

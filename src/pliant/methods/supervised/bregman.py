@@ -63,9 +63,9 @@ MAX_PENDING = 64
 
 
 class BoundsCertificate(NamedTuple):
-    """The objective of K for given duals, and a lower bound on the optimum.
+    """The objective of K for given dual variables, and a lower bound on the optimum.
 
-    `gram` is K for these duals, shape (a, a). `value` is its objective with the optimal slack, or
+    `gram` is the corresponding K, shape (a, a). `value` is its objective with the optimal slack, or
     D_ld(K, K0) for hard bounds. `lower_bound` is g(lam). `gap` is `value` - `lower_bound`,
     or nan if K violates a hard bound. `max_violation` is the largest violation of a bound,
     relative to the bound.
@@ -114,7 +114,7 @@ class DistanceBounds:
     def learned(self, duals: Array) -> tuple[Array, float]:
         """Compute K = R'M^{-1}R and log det(I + L K0) = log det M, in O(a^3).
 
-        Raises LinAlgError if M is not positive definite, so that no K exists for these duals.
+        Raises LinAlgError if M is not positive definite: the dual variables then define no K.
         """
         lower = self._factorise(self.factor @ self.laplacian(duals))
         # M = C C', so K = half'half with half = C^{-1} R
@@ -137,7 +137,7 @@ class DistanceBounds:
         return np.asarray(scipy.linalg.cholesky(inner, lower=True, overwrite_a=True))
 
     def certificate(self, duals: Array, gram: Array, log_det: float) -> BoundsCertificate:
-        """Compute the certificate of duals from their K and log det(I + L K0), in O(m)."""
+        """Compute the certificate of dual variables from K and log det(I + L K0), in O(m)."""
         p = np.maximum(squared_distances(gram, self.pairs), np.finfo(np.float64).tiny)
         violation = max(0.0, float((self.signs * (p / self.bounds - 1.0)).max()))
         pull = self.signs * duals
@@ -164,7 +164,7 @@ def squared_distances(gram: Array, pairs: Indices) -> Array:
 
 
 def separated_pairs(gram: Array, pairs: Indices) -> Mask:
-    """Return a mask of the pairs whose squared distance exceeds rounding, 1e-10 (K_ii + K_jj)."""
+    """Return a mask of the pairs whose squared distance exceeds rounding: 1e-10 (K_ii + K_jj)."""
     sums = gram.diagonal()[pairs].sum(axis=1)
     return np.asarray(squared_distances(gram, pairs) > 1e-10 * sums)
 
@@ -181,8 +181,8 @@ def solve(
 
     The solver stops if gap <= tol (1 + abs(objective)). `rng` draws the order of the pairs in each
     sweep. `callback` is called with a `Progress` after each sweep; returning True stops the solver.
-    In the result, `x` holds the duals, `certificate` holds K and the bounds on the optimum, and
-    `n_iter` is the number of sweeps.
+    In the result, `x` holds the dual variables, `certificate` holds K and the bounds on the
+    optimum, and `n_iter` is the number of sweeps.
     """
     state = ProjectionState(problem)
     status = state.check(tol, max_iter)
@@ -195,11 +195,11 @@ def solve(
 
 
 class ProjectionState:
-    """The duals, their K and log det(K0 K^{-1}), and the history of the solver.
+    """The dual variables, the corresponding K and log det(K0 K^{-1}), and the solver's history.
 
-    `age` is the number of sweeps since K was recomputed from the duals, at most `lifetime`.
-    `idle` is the number of consecutive sweeps without progress. `safe` holds the latest duals with
-    an exact K.
+    `age` is the number of sweeps since K was recomputed from the dual variables, at most
+    `lifetime`. `idle` is the number of consecutive sweeps without progress. `safe` holds the latest
+    dual variables with an exact K.
     """
 
     n_iter: int
@@ -225,7 +225,7 @@ class ProjectionState:
         self.factors: Array = np.empty(len(self.rows))
 
     def check(self, tol: float, max_iter: int, stop: bool = False) -> Status | None:
-        """Certify the duals and record the result; return the reason to stop, or None."""
+        """Certify the dual variables and record the result; return the reason to stop, or None."""
         self.proof: BoundsCertificate = self.problem.certificate(
             self.duals, self.gram, self.log_det
         )
@@ -247,7 +247,7 @@ class ProjectionState:
         return Status.MAX_ITER if self.n_iter >= max_iter else None
 
     def _recompute(self) -> None:
-        """Recompute K from the duals, or from the safe duals if rounding made them infeasible."""
+        """Recompute K from `duals`, or from `safe` if rounding errors made `duals` infeasible."""
         drifted = self.gram
         try:
             exact, self.log_det = self.problem.learned(self.duals)
@@ -256,7 +256,7 @@ class ProjectionState:
             self.failed, self.duals = True, self.safe
             exact, self.log_det = self.problem.learned(self.duals)
         self.gram = np.ascontiguousarray(exact)
-        # double the sweeps between recomputations, up to 16; halve them if K had drifted
+        # double the number of sweeps between recomputations, up to 16; halve it if K had drifted
         steady = np.abs(drifted - exact).max() <= 1e-10 * np.abs(exact).max()
         self.lifetime = min(16, 2 * self.age) if steady else max(1, self.age // 2)
         self.age = 0
@@ -313,7 +313,7 @@ def _project_pairs(
     order: Indices,
     duals: Array,
 ) -> tuple[int, int, float]:
-    """Project onto the bounds in `order` until `rows` is full, and update the duals.
+    """Project onto the bounds in `order` until `rows` is full, and update the dual variables.
 
     Returns the number of projections, the number of rows used, and the change of log det. K becomes
     gram + W' diag(factors) W for the used rows W. `per_slack` is 1/nu.

@@ -63,11 +63,11 @@ MAX_POINTS = 1000
 class Components:
     """f(x) = (s(x) - centre) @ coefficients, for kernel values s(x).
 
-    s(x) holds the learned kernel values between x and n fit points. For a `LogDetKernel` it holds
-    base kernel values, so that a new point costs O(n) instead of O(n^2).
-    `centre`, shape (n,), is the mean of s over the fit points, or zero if the kernel is not
+    s(x) holds the learned kernel values between x and n training points. For a `LogDetKernel` it
+    holds base kernel values, so that a new point costs O(n) instead of O(n^2).
+    `centre`, shape (n,), is the mean of s over the training points, or zero if the kernel is not
     centred. `coefficients`, shape (n, r), has one column per component. `variances`, shape (r,),
-    holds the sums of squares of f over the fit points, in descending order.
+    holds the sums of squares of f over the training points, in descending order.
     """
 
     centre: Array
@@ -78,7 +78,7 @@ class Components:
     def of_gram(
         cls, gram: Array, n_components: int, size: float = 0.0, *, center: bool = True
     ) -> Components:
-        """Return the components of a kernel matrix of the fit points, shape (n, n).
+        """Return the components of a kernel matrix of the training points, shape (n, n).
 
         Rounding errors are relative to the largest entry, or to `size` if intermediate results were
         larger. If `center` is False, the matrix is not centred.
@@ -88,7 +88,7 @@ class Components:
         centred = gram - centre - centre[:, None] + centre.mean()
         rounding = len(gram) * float(np.finfo(np.float64).eps) * max(size, np.abs(gram).max())
         values, vectors = _leading_eigenpairs(centred, n_components, rounding)
-        # over the fit points, U' (k(X, x) - m) has sums of squares lambda^2, and f has lambda
+        # on the training points, U' (k(X, x) - m) has sums of squares lambda^2, and f has lambda
         return cls(centre, vectors / np.sqrt(values), values)
 
     def on_base(self, kernel: LogDetKernel, *, center: bool = True) -> Components:
@@ -139,20 +139,20 @@ def _check_betas(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False)
 class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Kernel PCA of a learned kernel: an embedding of fit points and new points.
+    r"""Kernel PCA of a learned kernel: an embedding of training points and new points.
 
     .. math::
 
         f(x) = \Lambda^{-1/2} U' \left( k(X, x) - \frac{1}{n} k(X, X) 1 \right),
 
     where :math:`\Lambda` and U hold the leading eigenvalues and eigenvectors of the centred
-    kernel matrix on n points X: the fit points in the learner's graph or pairs, or all fit points
-    for an `OrderSpectralLearner`. Points of the same class, or in similar pairs, are mapped
-    close together, and so are similar new points.
+    kernel matrix on n points X: the training points in the learner's graph or pairs, or all
+    training points for an `OrderSpectralLearner`. Points of the same class, or in similar pairs,
+    are mapped close together, and so are similar new points.
 
     Cross-validation on the training points chooses the strength and the exponent beta of an
-    `SCGLogDetLearner`. The score is the accuracy of a nearest-neighbour classifier on f for
-    held-out labels. For held-out pairs, it is the area under the ROC curve of distances in f.
+    `SCGLogDetLearner`. The score is the accuracy of a nearest-neighbour classifier on f(x) for
+    held-out labels. For held-out pairs, it is the area under the ROC curve of embedded distances.
 
     Parameters
     ----------
@@ -362,8 +362,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points. For a learner with kernel="precomputed", kernel values between new and fit
-            points.
+            Points. For a learner with kernel="precomputed", kernel values between new and
+            training points.
         """
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)

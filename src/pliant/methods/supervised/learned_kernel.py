@@ -129,7 +129,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter is out of range, or the data are unsuitable.
         TypeError
-            If `learner` is not a kernel learner, or `machine` does not take kernel values.
+            If `learner` is not a kernel learner, or `machine` is not a classifier on kernel values.
         """
         with fresh_fit(self):
             check_parameters(self)
@@ -153,9 +153,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_: Array = self.learner_.support_vectors_[rows]
-            self.scale_: float = unit_scale(
-                gram
-            )  # the effect of C then does not depend on the strength
+            # with unit variance, the effect of C does not depend on the strength
+            self.scale_: float = unit_scale(gram)
             gram *= self.scale_
             self.machine_: Any = clone(machine).fit(gram, labels[known])
         return self
@@ -210,15 +209,15 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Points. For a learner with kernel="precomputed", kernel values between new and fit
-            points.
+            Points. For a learner with kernel="precomputed", kernel values between new and
+            training points.
         """
         return self._outputs("predict", X)
 
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 
-        The results include the numbers of samples: ``labelled``, and ``rows`` for all.
+        The results include ``labelled``, the number of labelled samples, and ``rows``, that of all.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)

@@ -1,7 +1,7 @@
 """The base class of kernel learners, their base kernels, and the kernel of LogDet learners.
 
 The method ``_fit`` of a learner validates the data, solves the problem and stores the kernel. A
-LogDet learner corrects a base kernel k0 with a matrix Q on some fit points (`LogDetKernel`).
+LogDet learner corrects a base kernel k0 with a matrix Q on some training points (`LogDetKernel`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from pliant.methods.supervised.information import SideInformation
 from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel
 
 LearnedGram: TypeAlias = Callable[[Indices], Array]
-"""Computes the learned kernel matrix, shape (m, m), of the fit points with given row indices."""
+"""Computes the learned kernel matrix, shape (m, m), of training points with given row indices."""
 
 
 class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -113,10 +113,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
-        """Fit, and return the learned kernel matrix of the fit points, (n_samples, n_samples).
+        """Fit, and return the learned kernel matrix of the training points, shape (n, n).
 
-        This equals ``kernel_(X)`` after a fit, up to rounding, but is cheaper. The parameters
-        are the same as in `fit`.
+        The result equals ``kernel_(X)`` after a fit, up to rounding, but is cheaper to compute. The
+        parameters are the same as in `fit`.
         """
         learned = self._fit(X, y, **pairs)
         return learned(np.arange(len(self.support_vectors_)))
@@ -125,19 +125,19 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def fit_transform(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any
     ) -> Array:
-        """Fit, and transform the fit points. The parameters are the same as in `fit`."""
+        """Fit, and transform the training points. The parameters are the same as in `fit`."""
         return self.fit_gram(X, y, **pairs)
 
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
-        """Return the learned kernel values between new points and the fit points.
+        """Return the learned kernel values between new points and the training points.
 
         These values are the input of an estimator with ``kernel="precomputed"``.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            New points. For kernel="precomputed", kernel values between new and fit points.
+            New points. For kernel="precomputed", kernel values between new and training points.
 
         Returns
         -------
@@ -151,7 +151,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _validate(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any, dissimilar: Any
     ) -> tuple[Array, SideInformation]:
-        """Validate parameters and data; store the fit points, and return X and side information."""
+        """Validate parameters and data; store the points, and return X and side information."""
         check_parameters(self)
         has_pairs = similar is not None or dissimilar is not None
         if y is not None and has_pairs:
@@ -183,10 +183,10 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return base_kernel(self.kernel, points, self.gamma, names)
 
     def _members(self) -> Indices:
-        """Return the row indices of the fit points whose kernel matrix gives the components.
+        """Return the row indices of the training points whose kernel matrix gives the components.
 
         These are `members_`, the only points where a large strength shrinks the kernel, or all
-        fit points if the learner has no `members_`.
+        training points if the learner has no `members_`.
         """
         rows = np.arange(len(self.support_vectors_))
         return np.asarray(getattr(self, "members_", rows))
@@ -194,7 +194,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def summary(self) -> Summary:
         """Return the kernel, the base kernel (None for a `SpectralKernel`), and the results.
 
-        The results include ``rows``, the number of fit points.
+        The results include ``rows``, the number of training points.
         """
         check_is_fitted(self)
         kernel = self.kernel_
@@ -363,7 +363,7 @@ class LogDetKernel(Kernel):
 
     @property
     def psd(self) -> bool:  # type: ignore[override]
-        """True if the base kernel and the matrix k(P, P) are PSD; costs one factorisation."""
+        """True if the base kernel and the matrix k(P, P) are PSD, tested by one factorisation."""
         if not self.base.psd:
             return False
         gram = self(np.asarray(self.points))

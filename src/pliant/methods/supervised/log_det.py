@@ -91,7 +91,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     kernel_ : LogDetKernel
         The learned kernel.
     support_vectors_ : array of shape (n_samples, n_features)
-        The fit points, or their row indices if the kernel is precomputed.
+        The training points, or their row indices if the kernel is precomputed.
     members_ : array of shape (a,)
         Row indices of the points in the pairs.
     pairs_, signs_ : arrays of shape (n_pairs, 2) and (n_pairs,)
@@ -124,8 +124,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     Notes
     -----
-    The solver uses cyclic Bregman projections. For m pairs of a = ``len(members_)`` points, a
-    sweep costs at most O(m a^2) and memory is O(a^2), independent of the number n of fit points.
+    The solver uses cyclic Bregman projections. For m pairs of a = ``len(members_)`` points, a sweep
+    costs at most O(m a^2) and memory is O(a^2), independent of the number n of training points.
     Transforming a new point costs O(n a). `SCGLogDetLearner` uses all pairs in closed form, at a
     lower cost for many labels.
 

@@ -4,8 +4,8 @@
     D = diag(A 1),   L = I - D^{-1/2} A D^{-1/2},   L v_i = lambda_i v_i,   0 <= lambda_i <= 2
 
 L is the normalised Laplacian. Its null space is spanned by the vectors D^{1/2} 1_c of the connected
-components c. The other eigenvectors are computed from I - L. Shifting the null vectors' eigenvalue
-from 1 to -2, below the rest of the spectrum, keeps them from recurring.
+components c. The other eigenvectors are computed from I - L. Shifting the eigenvalue of the null
+vectors from 1 to -2, below the rest of the spectrum, excludes these vectors.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class NeighborGraph:
 def _iterate_lanczos(
     similarity: scipy.sparse.csr_array, null: Array, r: int
 ) -> tuple[Array, Array] | None:
-    """Compute the r largest eigenpairs of I - L except the null vector; None on failure."""
+    """Compute the r largest eigenpairs of I - L except the null vector; None if ARPACK fails."""
     m = len(null)
 
     def multiply(b: Array) -> Array:
@@ -194,7 +194,7 @@ def link_points(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask
 class SpectralKernel(Kernel):
     r"""k(x, y) = sum_i mu_i v_i(x) v_i(y), for eigenvectors v_i of a neighbour graph's Laplacian.
 
-    If x exactly equals a point of the graph, v_i(x) is the entry of the eigenvector. At a
+    If x exactly equals a point of the graph, v_i(x) is the entry of v_i for that point. At a
     new point, v_i(x) follows from the eigenvalue equation of the Laplacian (Nystroem extension),
 
     .. math::
@@ -330,7 +330,7 @@ class NeighborGraphKernel(SpectralKernel):
         n_components : int, default=100
             Maximum number of functions u_i; the smoothest are used.
         epsilon : float, default=0.01
-            Regularization, > 0; functions with far smaller eigenvalues have nearly equal weights.
+            Regularisation, > 0; functions with far smaller eigenvalues have nearly equal weights.
 
         Raises
         ------

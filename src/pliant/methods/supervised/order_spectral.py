@@ -199,9 +199,9 @@ class OrderSpectralLearner(KernelLearner):
     Attributes
     ----------
     kernel_ : SpectralKernel
-        The learned kernel; its trace on the fit points is n_samples.
+        The learned kernel; its trace on the training points is n_samples.
     support_vectors_ : array of shape (n_samples, n_features)
-        The fit points.
+        The training points.
     spectrum_ : array of shape (r,)
         The weights mu, with sum 1.
     eigenvalues_, eigenvectors_ : arrays of shape (r,) and (n_samples, r)
@@ -226,7 +226,7 @@ class OrderSpectralLearner(KernelLearner):
     Lanczos iterations compute them for many.
 
     At a new point, the Nystroem formula gives the eigenvectors' values from the point's links to
-    the graph (see `SpectralKernel`). They are zero if 1 - lambda < 0.1. If new points are
+    the graph (see `SpectralKernel`). The values are zero if 1 - lambda < 0.1. If new points are
     available during fit, pass them to `fit` unlabelled.
 
     S is the Laplacian of the supervised graph of all points, as in the paper. On a graph of the

@@ -75,7 +75,7 @@ class SCGLogDetLearner(KernelLearner):
     kernel : str, Kernel or callable, default="gaussian"
         The base kernel k0, symmetric and PSD: a name in ``pliant.kernels.KERNEL_NAMES``, a kernel
         object, a function of two matrices, "precomputed", or "graph", the
-        `pliant.kernels.NeighborGraphKernel` of the fit points, which suits embeddings.
+        `pliant.kernels.NeighborGraphKernel` of the training points, which suits embeddings.
     gamma : float or {"scale", "auto"}, default="scale"
         The parameter gamma of kernels given by name: "scale" is 1/(n_features var(X)), "auto" is
         1/n_features.
@@ -106,7 +106,7 @@ class SCGLogDetLearner(KernelLearner):
     kernel_ : LogDetKernel
         The learned kernel.
     support_vectors_ : array of shape (n_samples, n_features)
-        The fit points, or their row indices if the kernel is precomputed.
+        The training points, or their row indices if the kernel is precomputed.
     members_ : array of shape (a,)
         Row indices of the points in the graph.
     strength_ : float
@@ -219,7 +219,7 @@ def unit_scale(gram: Array) -> float:
     # the mean of |phi(x_i) - mean phi|^2 is the mean of the diagonal minus the mean of the matrix
     size = float(gram.diagonal().mean())
     variance = size - float(gram.mean())
-    spread = variance if variance > 1e-10 * size else size  # smaller differences are rounding
+    spread = variance if variance > 1e-10 * size else size  # smaller values are rounding errors
     return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0
 
 
@@ -261,9 +261,9 @@ def score_candidates(
     """Return the mean score of each candidate over the folds; nan if no fold has a score.
 
     The score is the accuracy on held-out labels of a support vector machine with C = 1 or, with
-    `embed`, of nearest neighbours on the components. For pairs, it is the area under the ROC curve
-    of distances. `gram` is the base kernel matrix on the points of `known`. `graph` and
-    `scale_strength` are parameters of `SCGLogDetLearner`.
+    `embed`, of a nearest-neighbour classifier on the components. For pairs, it is the area under
+    the ROC curve of distances. `gram` is the base kernel matrix on the points of `known`. `graph`
+    and `scale_strength` are parameters of `SCGLogDetLearner`.
     """
     folds = _assign_folds(known, rng)
     path = SCGLogDetPath(gram)
@@ -298,7 +298,7 @@ def _score_labels(
     labels, rows = known.labels, known.known
     assert labels is not None
     test, train = rows[held], rows[~held]
-    # the training rows need at least two classes, and one of those of the held-out rows
+    # the training rows need at least two classes, one of which must be among the held-out rows
     if not np.isin(labels[test], labels[train]).any() or len(np.unique(labels[train])) < 2:
         return math.nan
     visible = np.full(known.n_samples, -1)

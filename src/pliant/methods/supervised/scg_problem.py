@@ -42,7 +42,7 @@ from pliant.methods.supervised.information import (
 )
 
 MAX_STABLE_STRENGTH = 1e5
-"""Largest gamma |K0| for which a singular K0 uses the formulas above, despite cancellation."""
+"""Largest gamma |K0| for which the formulas above apply to a singular K0, despite cancellation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +62,12 @@ class SCGLogDet:
         return _solve_from_resolvent(self.graph, resolvent, self.strength)
 
     def matrix_within_range(self) -> Array | None:
-        """Return Q restricted to the range of K0, or None unless gamma is large and K0 singular.
+        """Return Q restricted to the range of a singular K0 if gamma is large, otherwise None.
 
-        With K0 = B B' of numerical rank r and the singular value decomposition S^{1/2} B = U s V',
-        the result is -(B^+)' V diag(gamma s^2 / (1 + gamma s^2)) V' B^+. If k0 is PSD, k0(x, P)
-        lies in the range of K0. Outside it, Q is of size gamma and only amplifies rounding errors.
+        The result is also None if the numerical rank r of K0 is not well defined. With K0 = B B'
+        and the singular value decomposition S^{1/2} B = U s V', the result is
+        -(B^+)' V diag(gamma s^2 / (1 + gamma s^2)) V' B^+. If k0 is PSD, k0(x, P) lies in the range
+        of K0. Outside this range, Q is of size gamma and only amplifies rounding errors.
         """
         if self.strength * float(np.abs(self.gram).max()) * len(self.gram) <= MAX_STABLE_STRENGTH:
             return None
@@ -213,9 +214,10 @@ def _symmetrize(matrix: Array) -> Array:
 
 
 def graph_size(diagonal: Array) -> float:
-    """Return the divisor for a scaled strength, the sum of k0(x, x) over the graph if positive.
+    """Return the divisor of a scaled strength, the sum of k0(x, x) over the points in the graph.
 
-    The sum bounds the eigenvalues of K0, so the norm of gamma K0 is at most the strength.
+    The sum bounds the eigenvalues of K0, so the norm of gamma K0 is at most the strength. If the
+    sum is 0, the divisor is the number of points.
     """
     total = float(diagonal.sum())
     return total if total > 0 else float(len(diagonal))
@@ -230,8 +232,8 @@ class SCGLogDetPath:
 
     (see `SCGLogDetLearner`) with the same K0, for different :math:`\gamma`, weights and labels. The
     eigendecomposition of K0 is computed once. Each new strength costs two matrix products, and
-    each labelling O(n^2 q) for q classes. A graph that omits h points, such as a held-out
-    fold, costs an additional O(h^3 + n h^2). For pairs, q is the number of points in the graph.
+    each labelling O(n^2 q) for q classes. A graph that omits h points, as for a held-out fold,
+    costs an additional O(h^3 + n h^2). For pairs, q is the number of points in the graph.
 
     Parameters
     ----------
@@ -270,8 +272,8 @@ class SCGLogDetPath:
         Parameters
         ----------
         information : SideInformation
-            Side information on the same points. If the graph is "labeled", points without it,
-            such as a held-out fold, are treated as new points.
+            Side information on the same points. If the graph is "labeled", points without side
+            information, such as those of a held-out fold, are treated as new points.
         strength : float
             Weight of the side information, > 0.
         beta : float, default=1.0

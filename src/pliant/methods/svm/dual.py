@@ -6,7 +6,7 @@
 Here o is the entrywise product and beta^2 the entrywise square. Classification has p = y,
 epsilon = 0 and beta = alpha y between 0 and C y; regression has p = the targets and
 -C <= beta <= C. The quartic term of DANK, with c = 1/(4 eta), comes from eliminating F
-(Liu et al. 2020, problem (4) with tau = 0); c = 0 is the plain SVM.
+(Liu et al. 2020, problem (4) with tau = 0); c = 0 gives the plain SVM.
 
 If K is positive semi-definite, h is concave, and
 
@@ -17,7 +17,7 @@ If K is positive semi-definite, h is concave, and
 bounds max h - h(beta), for every feasible beta and every b. Every term is nonnegative by the
 Fenchel-Young inequality. The sum equals beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
 
-Solvers update a `WorkingBlock`: the dual in some coordinates, with the others held fixed. There
+Solvers update a `WorkingBlock`: the dual in some coordinates, with the others held fixed. Its
 g = p - u - c beta o v is the gradient of the smooth part, with u = K beta and v = (K o K) beta^2.
 The kinks and bounds enter through up_s and down_s, the right and left derivatives of
 epsilon_s |beta_s|, infinite at a bound. In beta_s, h has the right derivative rise_s = g_s - up_s
@@ -75,7 +75,7 @@ class MarginDual:
     rows : Rows of length n
         K.
     linear, lower, upper : arrays of shape (n,)
-        p and the box; lower <= 0 <= upper.
+        p and the bounds on beta; lower <= 0 <= upper.
     epsilon : float or array of shape (n,)
         Half the width of the tube; 0 for classification.
     quartic : float
@@ -193,7 +193,7 @@ class WorkingBlock:
 
     @property
     def violation(self) -> float:
-        """The largest rise minus the smallest fall, the best rate of any pair; <= 0 if optimal."""
+        """The largest rise minus the smallest fall, the rate of the best pair; <= 0 if optimal."""
         rise, fall = self.rates()
         return float(rise.max() - fall.min())
 
@@ -281,7 +281,7 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array |
 
     The sum is convex and piecewise linear in b. Its slope increases by upper_i at
     residual_i - epsilon and by -lower_i at residual_i + epsilon. If the minimisers form an
-    interval, return its midpoint, or its end if it is unbounded. Return 0 if every loss is zero.
+    interval, return its midpoint, or its finite end if unbounded. Return 0 if every loss is zero.
     """
     # As b grows, the loss above the tube vanishes at residual - epsilon, and the loss below
     # starts at residual + epsilon. A zero bound means no loss on that side.
@@ -314,7 +314,7 @@ def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:
 
 
 def without_intercept(dual: MarginDual) -> MarginDual:
-    """Return the problem without its equality constraint: b = 0 (Liu et al. 2020, problem (18)).
+    """Return the problem without its equality constraint, so b = 0 (Liu et al. 2020, problem (18)).
 
     A slack coordinate is appended: its row of K, its p and its epsilon are zero, and its bounds
     are never active. The certificate's intercept is then exactly zero. A dense Gram matrix is

@@ -131,8 +131,8 @@ def expansion(
 ) -> Array:
     """Return kernel(X, vectors) @ coefficients + intercept, computed in blocks of rows of X.
 
-    The shape is (m,), or (m, k) for coefficients of shape (n, k). A nonfinite value raises
-    ValueError.
+    The shape is (m,), or (m, k) for coefficients of shape (n, k). Raise ValueError if a value is
+    not finite.
     """
     values: Array = in_blocks(
         X, len(vectors), lambda some: kernel(some, vectors) @ coefficients + intercept
@@ -200,7 +200,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     ) -> Self:
         """Learn the kernel and its coefficients.
 
-        An invalid parameter, a single class or a constant target raises ValueError.
+        Raise ValueError if a parameter is invalid, y has a single class, or the target is constant.
 
         Parameters
         ----------
@@ -276,7 +276,9 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
         if reports:
             text = reports[0]
             if len(problems) > 1:
-                text = f"{len(reports)} of {len(problems)} pairs of classes; the first: {text}"
+                text = (
+                    f"{len(reports)} of {len(problems)} class pairs did not converge; first: {text}"
+                )
             warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
     def summary(self) -> Summary:

@@ -49,8 +49,9 @@ class KMeansPartition:
         Number of parts per pair of classes; "auto" makes parts of about 4000 and at most 8000
         samples.
     prediction : {"part", "whole"}, default="part"
-        For DANK and KNPL: predict with the part of the nearest centre, or with all parts, with
-        F = 1 between them. The latter is slower, and less accurate if parts overlap.
+        For DANK and KNPL: "part" predicts with the solution of the part with the nearest centre;
+        "whole" predicts with those of all parts, and F = 1 between parts. "whole" is slower, and
+        less accurate if parts overlap.
     refine : bool, default=False
         For DANK: solve the exact problem with intercept, starting from the solutions of the parts.
         ``dual_gap_`` then certifies the exact solution, and ``prediction`` has no effect.
@@ -96,7 +97,7 @@ def as_partition(name: str, value: Any) -> KMeansPartition:
             return KMeansPartition(**value)
         except TypeError:
             known = [each.name for each in fields(KMeansPartition)]
-            raise ValueError(f"expected {name} with keys of {known}, got {value!r}") from None
+            raise ValueError(f"expected {name} with keys in {known}, got {value!r}") from None
     check_choice(name, value, ("kmeans",))
     return KMeansPartition()
 
@@ -243,7 +244,7 @@ def run_parts(
     Returns
     -------
     list of PartResult or None
-        One item per part, in order; None for parts lost or not started after a stop by `report`.
+        One item per part, in order; None for parts lost or not started after `report` was True.
     """
     total = len(sizes)
     # Start the largest parts first: a large part at the end would run alone.

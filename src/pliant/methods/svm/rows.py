@@ -43,9 +43,9 @@ class RowMemory:
     """Cache for rows of an n x n matrix and for one square block, in a single buffer.
 
     The buffer holds `entries` numbers: row slots `rows`, shape (k, n), at its start, and the square
-    block at its end. Each call halves all scores and adds one to the score of each used row. The
-    cache keeps the rows with the highest scores. So rows that every call uses stay, even if a call
-    uses more rows than fit; a least recently used policy would evict each before its next use.
+    block at its end. Each call of `evict` halves all scores and adds one to those of the used rows.
+    The cache keeps the rows with the highest scores. So rows that every call uses stay, even if a
+    call uses more rows than fit; a least-recently-used policy would evict each before its next use.
     """
 
     def __init__(self, n: int, entries: int, dtype: np.dtype[Any]) -> None:
@@ -57,13 +57,13 @@ class RowMemory:
         self._selected: Mask = np.zeros(n, dtype=bool)
 
     def find(self, numbers: Indices) -> tuple[Indices, Indices, Indices]:
-        """Return the positions of cached rows, their slots, and the positions of the others."""
+        """Return the positions of cached rows, their slots, and the positions of uncached rows."""
         slots = self._slots[numbers]
         kept = np.flatnonzero(slots >= 0)
         return kept, slots[kept], np.flatnonzero(slots < 0)
 
     def evict(self, used: Indices) -> None:
-        """Record a use of the rows `used`; select the rows to keep, and evict the others."""
+        """Record a use of the rows `used`, select the rows to keep, and evict the other rows."""
         # Select by score; among equal scores, prefer rows already in the cache.
         self._score *= 0.5
         self._score[used] += 1.0
@@ -84,7 +84,7 @@ class RowMemory:
         self._slots[numbers[selected]] = free
 
     def square(self, size: int) -> Array:
-        """Return the end of the buffer as a square array; remove the row slots there."""
+        """Return the end of the buffer as a square array; remove the row slots in it."""
         start = self._buffer.size - size**2
         self.rows = self.rows[: start // max(len(self._slots), 1)]
         self._slots[self._slots >= len(self.rows)] = -1
@@ -104,7 +104,7 @@ class CachedRows(Rows):
         > 0. Memory for cached rows and the latest square block, in MiB. Blocks of computed rows
         need another 32 MB (64 MB in float64).
     dtype : float32 or float64
-        Precision of the matrix. Sums are float64.
+        Precision of the matrix. Sums are computed in float64.
     border : bool
         True to append a row and a column of zeros.
 
@@ -176,7 +176,7 @@ class CachedRows(Rows):
     def _groups(
         self, used: Indices, pause: Pause | None
     ) -> Iterator[tuple[Indices, Array, Indices]]:
-        """Yield the cached rows, then blocks of computed rows; each overwrites the previous one."""
+        """Yield the cached rows, then computed rows in blocks that overwrite each other."""
         cached, slots, missing = self._memory.find(used)
         yield cached, self._memory.rows, slots
         self._memory.evict(used)
@@ -209,7 +209,7 @@ class CachedRows(Rows):
         return values
 
     def _as_finite(self, values: Array) -> Array:
-        """Return kernel values in the precision of the matrix; raise ValueError if not finite."""
+        """Return kernel values in the matrix's precision; raise ValueError if one is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             values = values.astype(self.dtype, copy=False)
             finite = np.isfinite(values.sum(dtype=np.float64))  # cheaper than a test of each value
@@ -224,7 +224,7 @@ class CachedRows(Rows):
 def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
 ) -> Iterator[tuple[int, Indices]]:
-    """Yield the start and indices of each block of `width`-value rows, after calling `pause`."""
+    """Yield the start and indices of each block of rows with `width` values; first call `pause`."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
     for low in range(0, indices.size, step):
         if pause is not None:

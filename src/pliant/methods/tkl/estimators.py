@@ -148,7 +148,7 @@ class BaseGKL(BaseSVM[Kernel]):
                 return small
             n_svms = 0 if small is None else small.n_iter
         if len(problem.target) > 2000:
-            # The P of a subset is close to the final P, and steps on it are cheap.
+            # The P of a subset is close to the final P, and steps on the subset are cheap.
             subset = self._state_saddle_problem(self._draw_subset(problem, 1000), kernel)
             initial = low_rank.solve(subset, **options | {"tol": max(1e-2, float(self.tol))})
             start, n_svms = initial.x, n_svms + initial.n_iter
@@ -162,7 +162,7 @@ class BaseGKL(BaseSVM[Kernel]):
         subset, tol = self._draw_subset(problem, SUBSET), float(self.tol)
         part = self._state_saddle_problem(subset, kernel)
         initial = low_rank.solve(part, tol=tol, max_iter=self.max_iter, callback=callback)
-        # SVMs on all samples at the subset's P, with bounds over all P
+        # SVMs on all samples at the subset's P give a gap relative to the optimum over all P
         result = solve_given(saddle_problem, initial.x, tol=tol, callback=callback)
         result = replace(result, n_iter=result.n_iter + initial.n_iter)
         advice = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
@@ -251,7 +251,7 @@ class BaseGKL(BaseSVM[Kernel]):
             return problem
         rows = _draw_rows(problem.target, count, check_random_state(self.random_state))
         subset = problem.subset(rows)
-        # C m/k with k of m samples keeps the balance between the losses and the norm
+        # for k of m samples, C m/k keeps the balance between the losses and the norm
         return replace(subset, weights=subset.weights * (m / len(rows)))
 
     def _describe_gap(self, result: Result[Saddle], advice: str) -> str:
@@ -450,7 +450,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
 
     with Z the monomials of x up to a degree (eq. 13 and 14), over a box of measure 1. These kernels
     are dense among all kernels; each point divides the box in two along every feature.
-    `GKLClassifier` also allows monomials of x and z, which were no more accurate.
+    `GKLClassifier` also allows monomials of x and z, with which fits were no more accurate.
 
     Parameters
     ----------
@@ -479,10 +479,10 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         reports it. The model is usable, and ``dual_gap_`` bounds its distance from the optimum.
     cache_mb : float, default=2000
         Memory for a Gram matrix, > 0, in units of 2^20 bytes. If the full matrix does not fit, P is
-        learned on 2000 random samples, with C increased to account for all samples. A support
-        vector machine on all samples, with rows on demand, then certifies the gap.
+        learned on 2000 random samples, with C increased to account for all samples. The fit then
+        certifies the gap by support vector machines on all samples, which compute rows on demand.
     random_state : int, RandomState or None, default=None
-        Seed for drawing the samples that learn or warm-start P, if there are over 2000.
+        Seed for drawing the samples on which P is learned or warm-started, if there are over 2000.
     verbose : bool, default=False
         Print the progress of the fit to standard error every two seconds.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
@@ -504,14 +504,14 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
         Coefficients beta = alpha y of the support vectors.
     intercept_ : float
         The intercept b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_. With
-        ``partition``, an array of shape (n_parts,); the sum is over the support points of x's part.
+        ``partition``, an array of shape (n_parts,); f(x) sums over the support points of x's part.
     estimators_ : list of TKLClassifier
-        Only with more than two classes: one estimator per pair. ``kernel_`` and later attributes
-        then belong to these estimators (except the box).
+        Only with more than two classes: one estimator per pair. ``kernel_`` and the attributes
+        listed after it (except the box) then belong to these estimators.
     shape_matrix_ : array of shape (n_P, n_P)
         P, of trace n_P.
     shape_factor_ : array of shape (n_P, rank_)
-        F, with orthogonal columns, P = F F'.
+        F with orthogonal columns, where P = F F'.
     rank_ : int
         The rank of P, usually small; n_P with a ``floor``.
     support_ : array of shape (n_support,)

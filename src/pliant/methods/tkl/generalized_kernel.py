@@ -324,7 +324,7 @@ class GeneralizedPolynomial(_FiniteRank):
     """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
 
     This is a polynomial kernel with learned coefficients, of at most twice the degree of Z. The
-    measure of the box is 1. With monomials of x only, learning would give the same f as P = n_P I.
+    measure of the box is 1. With monomials of x only, P = n_P I gives the same f as the learned P.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ class GeneralizedPolynomial(_FiniteRank):
 
 
 def check_degree(name: str, value: Any) -> int:
-    """Return the degree of the monomials as an int; raise ValueError unless it is 0 to 12.
+    """Return the degree of the monomials as an int; raise ValueError unless it is from 0 to 12.
 
     Up to degree 12, sums of integrals of monomials lose at most three digits.
     """

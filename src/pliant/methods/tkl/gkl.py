@@ -71,8 +71,8 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     intercept_ : float
         The intercept b of f(x) = kernel_(x, support_vectors_) @ dual_coef_ + intercept_.
     estimators_ : list of GKLClassifier
-        Only with more than two classes: one estimator per pair. ``kernel_`` and later attributes
-        then belong to these estimators.
+        Only with more than two classes: one estimator per pair. ``kernel_`` and the attributes
+        listed after it then belong to these estimators.
 
     References
     ----------

@@ -13,8 +13,8 @@ which makes every learned kernel universal (their Theorem 15). With
 the solvers use a factor of Q, and (1 - floor) D(w), the gradient of w' K_P w in Q.
 
 As w' K_P w = <D(w), P>, the inner minimum over Q is attained at n_P v v', with v the eigenvector
-of the largest eigenvalue of D(w). (Theorem 11 of the paper takes the smallest singular value, so
-the worst direction.) So for every feasible w and every P,
+of the largest eigenvalue of D(w). (Theorem 11 of the paper uses the smallest singular value
+instead, which gives the worst direction.) So for every feasible w and every P,
 
     kappa(w) - 1/2 (floor tr D(w) + (1 - floor) n_P lambda_max(D(w)))
         <=  optimum  <=  primal objective of the SVM at P.
@@ -126,7 +126,7 @@ class SaddleProblem:
         return self._check_size(matrix, LARGEST_FORM)
 
     def _check_size(self, values: Array, limit: float) -> Array:
-        """Return kernel values or their weighted sums; raise ValueError above `limit`."""
+        """Return kernel values or their weighted sums; raise ValueError if any exceeds `limit`."""
         if not float(max(values.max(), -values.min())) <= limit:
             raise ValueError(
                 f"expected finite kernel values with weighted sums of up to {LARGEST_FORM:g}, got "
@@ -148,7 +148,7 @@ class SaddleProblem:
         The cost is <D, P> for the best P, floor tr D + (1 - floor) n_P lambda_max(D). `top` is the
         largest eigenvalue of `matrix`, if known.
         """
-        if top is None and len(matrix) <= 64:  # here the full decomposition is faster
+        if top is None and len(matrix) <= 64:  # the full decomposition is faster
             top = float(np.linalg.eigvalsh(matrix)[-1])
         elif top is None:
             top = eigenvalue(matrix, len(matrix) - 1)

@@ -5,14 +5,14 @@ nearly flat along each pair of coordinates, and curved along sums of pairs. With
 coordinates fixed, Newton's method reaches the maximum over the m free ones in a few steps of O(m^3)
 each. A step ends at the maximum along its direction, or fixes the first coordinate that reaches a
 bound or kink. At the maximum, the coordinate with the largest violation of the optimality
-conditions becomes free. So the objective never decreases, and the iterates stay feasible.
+conditions becomes free. The objective therefore never decreases, and the iterates stay feasible.
 
 The Cholesky factor of the curvature costs m^3. A step that ends at a bound removes one coordinate,
 and downdating the factor costs m^2. With a linear kernel of rank 24 and 700 free coordinates,
 nearly all steps end at bounds.
 
-On unscaled tables of 270 to 770 rows, a Gaussian kernel with C = 1e7 takes 7 to 16 times as long
-without these steps. With linear kernels and C = 1000, most fits need over 25 times as long.
+On unscaled tables of 270 to 770 rows, fits with a Gaussian kernel and C = 1e7 take 7 to 16 times as
+long without these steps. With linear kernels and C = 1000, most fits take over 25 times as long.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
-"""Cost of a step on m coordinates, in units of one kernel value read by SMO: OVERHEAD (a few tenths
-of a millisecond), plus READS m^3 with a new Cholesky factor, or REMOVAL m^2 with a downdated one.
-Measured: REMOVAL = 4 takes .6 times as long as REMOVAL = 10 (linear and Gaussian, C = 1e3 and 1e5,
-unscaled tables of 270 to 1000 rows)."""
+"""Cost of a step on m coordinates, in units of one kernel value read by SMO. It is OVERHEAD (a few
+tenths of a millisecond), plus READS m^3 for a new Cholesky factor or REMOVAL m^2 for a downdated
+one. With REMOVAL = 4, fits took .6 times as long as with 10 (linear and Gaussian kernels, C = 1e3
+and 1e5, unscaled tables of 270 to 1000 rows)."""
 
 FIRST_RUN = 20
 """Minimum budget of the first run, in Newton steps."""
@@ -40,7 +40,7 @@ FIRST_RUN = 20
 class NewtonSchedule:
     """Schedule of Newton steps in a long SMO run.
 
-    Newton steps may take as much time as SMO steps. Runs get longer until one reaches its goal.
+    Newton steps may take as much time as SMO steps. Newton runs get longer until one succeeds.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,8 @@
 """Sequential minimal optimisation (SMO) of a `pliant.methods.svm.dual.MarginDual`.
 
 Each step moves weight from coordinate j to coordinate i. Along e_i - e_j the objective is a
-concave quartic with kinks at zero, and is maximised exactly. i has the steepest ascent; j has the
-largest second-order gain (Fan, Chen and Lin 2005, with the curvature of the quartic term).
+concave quartic with kinks at zero, and is maximised exactly. Coordinate i has the steepest ascent,
+and j the largest second-order gain (Fan, Chen and Lin 2005, with the quartic term's curvature).
 
 Each round drops coordinates that are in no violating pair (shrinking). If few remain, their Gram
 block is copied into a compact array, where steps are cheaper. Each round ends with a check of all
@@ -10,7 +10,7 @@ coordinates and a certificate. If the Gram matrix is not in memory, each round u
 of at most `rows.max_block` coordinates. It holds the worst violators, and free coordinates, sampled
 if there are too many. It always contains the maximal violating pair, so its first step equals a
 step on all coordinates. The iterates depend only on the data, not on timing.
-A step costs O(n); with tens of steps per support vector, the total is between n^2 and n^3.
+A step costs O(n); with tens of steps per support vector, a fit costs between n^2 and n^3.
 
 Nearly all time is spent in a few loops over all coordinates. The compiler can vectorise them: their
 bodies have no branches, and no maximum depends on the previous one.
@@ -147,12 +147,12 @@ class SMOState:
         self.full: WorkingBlock = WorkingBlock(self.problem, beta, fields)
 
     def certify(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
-        """Return the certificate of the iterate, and a status if the solver stops there."""
+        """Return the certificate of the iterate, and a status if the solver must stop."""
         max_block = self.problem.rows.max_block
         certificate, reached = self._certificate(tol, violation)
         # The fields are sums of updates. To remove rounding errors, recompute them from beta every
         # 8 rounds, after an idle round, and at the last point. If that requires kernel values, do
-        # so only after an idle round: those fields get one product per round and drift little.
+        # so only after an idle round: then each round adds one product, so the fields drift little.
         recompute = self.idle_rounds > 0
         if max_block is None:
             recompute |= reached or self.stopped or self.n_iter >= self.limit
@@ -256,8 +256,9 @@ class SMOState:
 def active_set(block: WorkingBlock, intercept: float, limit: int) -> Indices | None:
     """Return the coordinates in violating pairs, or None if there are none.
 
-    If there are more than `limit`, return the worst violators of the optimality conditions at
-    `intercept`, including all free coordinates, or None if more than `limit` violate them.
+    If there are more than `limit`, return the `limit` worst violators of the optimality conditions
+    at `intercept`, including all free coordinates. If more than `limit` violate these conditions,
+    return None.
     """
     rise, fall = block.rates()
     pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
@@ -276,8 +277,8 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
 
     If too many coordinates are in violating pairs, the set holds equally many of the worst
     violators upwards and downwards, plus free coordinates, sampled if there are too many.
-    The worst are neighbours: blocks of them alone undo each other's steps, and fifty times as many
-    blocks are needed.
+    The worst violators are neighbours of each other: blocks of them alone undo each other's steps,
+    so the solver needs fifty times as many blocks.
     """
     rise, fall = block.rates()
     n, least, most = rise.size, float(fall.min()), float(rise.max())
@@ -285,10 +286,10 @@ def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> In
     if pairs.size == 0:
         return np.unique([np.argmax(rise), np.argmin(fall)])
     free = np.flatnonzero(block.free)
-    # Use 3 % of all coordinates: most in a larger block need not move, and the block costs as much
-    # as the rows of those that do. Up to 2000, use 10 %: such blocks are cheap, and a tenth as many
-    # suffice for small C, which moves many coordinates to their bounds. Use at least 200 and at
-    # least twice the free coordinates: these move in every round.
+    # Use 3 % of all coordinates: most coordinates of a larger block need not move, and the block
+    # costs as much as the rows of those that move. Use 10 % up to 2000 coordinates: such blocks are
+    # cheap, and a tenth as many suffice for small C, which moves many coordinates to their bounds.
+    # Use at least 200, and at least twice the number of free coordinates: these move in each round.
     size = min(limit, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
     if pairs.size <= size:
         return pairs
@@ -400,7 +401,7 @@ def _gains(
     c: float,
     out: Array,
 ) -> None:
-    """Write to `out` the second-order gain of each coordinate with i, rate^2/curvature."""
+    """Write to `out` the second-order gain of each coordinate paired with i, rate^2/curvature."""
     # The curvature along e_i - e_s is the sum of the curvatures of i and s, less twice
     # -d g_i/d beta_s = K_is + 2 c beta_i beta_s K_is^2.
     cross = 4.0 * c * beta[i]

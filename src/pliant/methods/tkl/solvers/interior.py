@@ -12,8 +12,8 @@ of Helmberg, Kojima and Monteiro. Any S gives an upper bound on the optimum, and
 
 In a basis of r vectors for the range of all D(w), a step takes O(m r^3 + m^2 r^2). Ten to thirty
 steps suffice for any rank of K_P, while the search in `low_rank` takes tens to hundreds of SVMs.
-At an interior point, S has full rank. At the end, small eigenvalues of S are dropped as long as the
-SVM at the remaining P closes the gap.
+At an interior point, S has full rank. Finally, the solver drops as many small eigenvalues of S as
+it can while the SVM at the truncated P still closes the gap.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class InteriorMethod:
             M = (point.w @ self.G).reshape(self.m, self.rank, self.rank)
             if self._update_bounds(point, M):
                 best = point.S
-            # a fifth of the tolerance, so that dropping small eigenvalues of P stays within it
+            # stop at a fifth of the tolerance: dropping small eigenvalues of P increases the gap
             if search.gap <= 0.2 * search.tol * abs(search.upper) or self._is_over():
                 break
             point = self._step(point, M)
@@ -204,7 +204,7 @@ class InteriorMethod:
         return better
 
     def _certify(self) -> None:
-        """Recompute the best lower bound from the full D(w), as the basis omits eigenvalues."""
+        """Recompute the best lower bound from D(w), as the basis omits small eigenvalues."""
         best = self.search.best_lower
         assert best is not None
         D = self.problem.quadratic(best.w)
@@ -250,7 +250,7 @@ class InteriorMethod:
         return min(primal, dual_size)
 
     def _reduce(self, S: Array) -> None:
-        """Drop as many small eigenvalues of P as possible with a closed gap."""
+        """Drop as many small eigenvalues of P as possible while the gap remains closed."""
         search = self.search
         before = search.upper, search.factor, search.best
         accuracy = INNER_SHARE * search.tol * abs(search.lower)

@@ -14,9 +14,9 @@ decreases.
 
 The solution w of each SVM gives an upper bound on the optimum, and D(w) a lower bound; a `Search`
 stores the best ones. The lower bound kappa(w) - n_P/2 lambda_max(D(w)) is concave in w and steep in
-the null space of K_P, so the w of a good P can give a bad bound. A better bound lies between that w
-and the w of the best bound so far. As D is quadratic in w, evaluating D at the sum of both gives D
-on the whole segment.
+the null space of K_P, so the w of a good P can give a bad bound. A w between that one and the w of
+the best bound so far gives a better bound. As D is quadratic in w, evaluating D at the sum of both
+gives D on the whole segment.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Evaluation(NamedTuple):
     """The solution w of one SVM, shape (n_samples,).
 
     `value` is kappa(w) - w'K_P w/2 with the proximal term. `slack` is the gap of w in the SVM
-    without that term. `matrix` is D(w), shape (n_P, n_P); `vectors`, shape (n_P, k), and `values`
-    are its k largest eigenpairs.
+    without that term. `matrix` is (1 - floor) D(w), shape (n_P, n_P); `vectors`, shape (n_P, k),
+    and `values` are its k largest eigenpairs.
     """
 
     w: Array
@@ -95,7 +95,7 @@ class Evaluation(NamedTuple):
 
 
 class LowerBound(NamedTuple):
-    """The lower bound from a feasible w, a `gain` <= kappa(w) and the `matrix` D(w)."""
+    """The lower bound from w, a `gain` <= kappa(w) and the `matrix` (1 - floor) D(w)."""
 
     value: float
     w: Array
@@ -109,7 +109,7 @@ class Search:
 
     The search stops when gap <= tol * abs(upper bound), or after `max_iter` SVMs; -1 for no limit.
     The SVM solvers call `callback` with a `Progress`; returning True stops the search. The search
-    is IDLE if the gap exceeds `max_ratio` times the gap `WINDOW` SVMs earlier; 1 disables this.
+    is IDLE if the gap exceeds `max_ratio` times the gap `WINDOW` SVMs earlier; 1 disables the test.
 
     `w` is the last solution, `factor` is the factor of the best P, and `best` its coefficients and
     certificate. `zero_gap` is the gap at w = 0, which is the same for all SVMs. `idle` is the
@@ -199,7 +199,7 @@ class Search:
         accuracy: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
-        """Solve an SVM to an absolute accuracy, or to 3 % of a bound on its gap if that is smaller.
+        """Solve an SVM to the absolute `accuracy`, or 3 % of min(`upper`, `zero_gap`) if smaller.
 
         `plain` is the same SVM without the proximal term.
         """
@@ -298,7 +298,7 @@ def solve(
     ----------
     problem : SaddleProblem
     start : array of shape (n_P, r), optional
-        Initial factor. The default consists of the top two eigenvectors of D(w), with w from P = I.
+        Initial factor; by default the top two eigenvectors of D(w), with w from the SVM at P = I.
     tol : float
         Gap at which the search stops, relative to the upper bound.
     max_iter : int
@@ -369,7 +369,7 @@ class LowRankDescent:
     postponed: bool = False
 
     def first_factor(self, start: Array | None) -> Array:
-        """Solve an initial SVM, centre the proximal term at its solution; return the initial V."""
+        """Solve an initial SVM, centre the proximal term at its solution, and return V."""
         problem = self.search.problem
         factor: Array = np.eye(problem.size)
         if start is not None:
@@ -390,7 +390,7 @@ class LowRankDescent:
         return np.asarray(V / np.linalg.norm(V))
 
     def find_stationary(self, V: Array) -> LowRankPoint:
-        """Take L-BFGS steps until |gradient| |V| is below 0.3 of the gap or the search stops."""
+        """Take L-BFGS steps until |gradient| |V| is below 0.3 times the gap or the search stops."""
         search, memory = self.search, InverseHessian()
         point = self._evaluate(V)
         while search.status is None:
@@ -478,8 +478,8 @@ def _best_between(problem: SaddleProblem, best: LowerBound, new: LowerBound) -> 
     """Return the best lower bound found on the segment between the w of two bounds.
 
     For s + t = 1, D(s w + t v) = s^2 D(w) + t^2 D(v) + s t (D(w + v) - D(w) - D(v)), and
-    s kappa(w) + t kappa(v) <= kappa(s w + t v). The bound is concave in t. Each of up to four
-    points is the maximum of the parabola through the best point so far and its neighbours.
+    s kappa(w) + t kappa(v) <= kappa(s w + t v). The bound is concave in t. It is evaluated
+    at t = 1/2 and at up to three maxima of parabolas through the best point and its neighbours.
     """
     cross = problem.quadratic(best.w + new.w) - best.matrix - new.matrix
 
@@ -507,7 +507,7 @@ def _best_between(problem: SaddleProblem, best: LowerBound, new: LowerBound) -> 
 
 
 def _parabola_peak(a: float, b: float, c: float, fa: float, fb: float, fc: float) -> float:
-    """Return the maximum of the parabola through a < b < c, moved away from these points."""
+    """Return the maximiser of the parabola through a < b < c, moved away from these points."""
     left, right = (b - a) * (fb - fc), (c - b) * (fb - fa)
     total = left + right  # > 0 if the points are concave
     t = b
