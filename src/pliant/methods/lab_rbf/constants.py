@@ -27,7 +27,6 @@ JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Chole
 
 # Maximum numbers of rows
 BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths; the coefficients use all rows.
-FIRST_ROWS = 1500  # Rows for the first stage, which learns few parameters.
 SCREENING_ROWS = 1000  # Rows for the importances of the features, and for probes.
 HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.

@@ -201,8 +201,7 @@ class Trainer:
         if settings.algorithm.initial_bandwidth != "auto":
             s = np.full(centres.shape, 2.0 * math.log(settings.algorithm.initial_bandwidth))
             return start._replace(initial=(s.clip(*constants.LOG_SQUARE_RANGE),))
-        few = rows.rows(np.arange(min(len(rows), constants.FIRST_ROWS)))
-        objective = build_objective(start, few, self.device)
+        objective = build_objective(start, rows, self.device)
         return start._replace(initial=_initial_squares(objective, level, proportions))
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
@@ -363,14 +362,11 @@ class BandwidthTraining:
 
     def learn_first_stage(self) -> None:
         """Run the first stage from each initial value, and keep the lowest held-out loss."""
-        (shrinkage, n_steps), rows, few = self.start.first_stage, self.start.rows, self.objective
-        if math.isinf(shrinkage) and len(rows) > constants.FIRST_ROWS:
-            sample = rows.rows(np.arange(constants.FIRST_ROWS))
-            few = build_objective(self.start, sample, self.device)
+        shrinkage, n_steps = self.start.first_stage
         for k, log_squares in enumerate(self.start.initial):
             point = log_squares, self.start.level
             if n_steps:
-                point = self.minimise(few, shrinkage, point, n_steps)
+                point = self.minimise(self.objective, shrinkage, point, n_steps)
             stage = self.validate(self.objective, point, shrinkage)
             # With n held-out rows, a difference below 1/sqrt(n) of the loss may be chance.
             n_held_out = len(self.held_out) if self.held_out is not None else 1
