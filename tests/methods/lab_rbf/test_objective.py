@@ -105,7 +105,7 @@ def test_value_and_gradient_match_the_slow_twin(case):
     expected = naive.differences(case.naive, case.s)
     assert relative(point.gradient - expected, expected) < 1e-7
     by_level = naive.differences(lambda level: case.naive(case.s, level[0]), np.array([LEVEL]))
-    assert point.level == pytest.approx(by_level[0], abs=1e-9)
+    assert point.log_penalty == pytest.approx(by_level[0], abs=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES, ids=name)
@@ -193,19 +193,19 @@ def test_pytorch_matches_numpy(case):
     assert relative(other.gradient - one.gradient, one.gradient) < 1e-8
 
 
-@pytest.mark.parametrize("learns_level", [False, True])
-def test_shrinkage_penalty(learns_level):
+@pytest.mark.parametrize("learns_penalty", [False, True])
+def test_shrinkage_penalty(learns_penalty):
     case = Case("evidence", outputs=2)
-    problem = BandwidthProblem(case.problem(), 0.7, learns_level)
+    problem = BandwidthProblem(case.problem(), 0.7, learns_penalty)
     x = problem.pack(case.s, LEVEL)
-    assert x.shape == (case.s.size + learns_level,)
+    assert x.shape == (case.s.size + learns_penalty,)
     value, gradient = problem.value_and_gradient(x)
-    level = LEVEL if learns_level else 0.0
+    level = LEVEL if learns_penalty else 0.0
     assert value == pytest.approx(case.naive(case.s, level) + 0.7 * naive.spread(case.s))
 
     def naively(x):
         s = x[: case.s.size].reshape(case.s.shape)
-        return case.naive(s, x[-1] if learns_level else 0.0) + 0.7 * naive.spread(s)
+        return case.naive(s, x[-1] if learns_penalty else 0.0) + 0.7 * naive.spread(s)
 
     np.testing.assert_allclose(gradient, naive.differences(naively, x), rtol=0, atol=1e-8)
     s, unpacked = problem.unpack(x)
@@ -213,16 +213,16 @@ def test_shrinkage_penalty(learns_level):
     assert unpacked == level
 
 
-@pytest.mark.parametrize("learns_level", [False, True])
-def test_shared_bandwidths(learns_level):
+@pytest.mark.parametrize("learns_penalty", [False, True])
+def test_shared_bandwidths(learns_penalty):
     case = Case("evidence", "matern52", 2)
-    problem = BandwidthProblem(case.problem(), math.inf, learns_level)
+    problem = BandwidthProblem(case.problem(), math.inf, learns_penalty)
     row = np.array([0.3, -1.0, 0.5])
     x = problem.pack(np.tile(row, (case.m, 1)), LEVEL)
     np.testing.assert_allclose(x, [*row, LEVEL][: len(x)])
 
     def naively(x):
-        return case.naive(np.tile(x[:3], (case.m, 1)), x[-1] if learns_level else 0.0)
+        return case.naive(np.tile(x[:3], (case.m, 1)), x[-1] if learns_penalty else 0.0)
 
     value, gradient = problem.value_and_gradient(x)
     assert value == pytest.approx(naively(x), rel=1e-12)

@@ -287,7 +287,7 @@ FORGERIES = {
         "support_slopes_": [np.zeros((7, 3))],
         "deviations_": ["wide"],
         "alpha_": ["big", -1.0],
-        "level_": [float("nan")],
+        "log_penalty_": [float("nan")],
         "linear_": ["no"],
         "warp_": [Gaussian(1.0), Warp.learn(np.eye(7))],
     },

@@ -61,9 +61,11 @@ def test_the_starts_are_equal_widths_and_importances():
     equal, screened = start.initial
     d = X.shape[1]
     sizes = [np.full_like(equal, np.log(square / d)) for square in constants.INITIAL_SQUARES]
-    values = [objective.value(s, start.level) for s in sizes]
+    values = [objective.value(s, start.log_penalty) for s in sizes]
     np.testing.assert_allclose(equal, sizes[int(np.argmin(values))])
-    values = [objective.value(screened + np.log(factor), start.level) for factor in (0.3, 1, 3)]
+    values = [
+        objective.value(screened + np.log(factor), start.log_penalty) for factor in (0.3, 1, 3)
+    ]
     assert int(np.argmin(values)) == 1
     assert set(np.argsort(screened[0])[-2:]) == pair
 
@@ -91,7 +93,7 @@ def test_a_failed_member_uses_the_bandwidths_of_the_best(monkeypatch):
     best, failed = (steps._begin_training(table, start, required=True) for start in starts)
     failed.start = failed.start._replace(shrinkages=())  # the path ends with the first stage
     small = np.full_like(failed.stage.log_squares, -13.0)
-    failed.stage = failed.validate(failed.objective, (small, failed.stage.level), np.inf)
+    failed.stage = failed.validate(failed.objective, (small, failed.stage.log_penalty), np.inf)
     assert failed.stage.loss > 1.5 * best.stage.loss
     shared = failed.follow_path(best.stage)
     np.testing.assert_array_equal(shared.log_squares[0], best.stage.log_squares[0])

@@ -169,7 +169,7 @@ class LABRBFMember(BaseEstimator):
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties selected on the held-out samples. A shrinkage of inf means one
         bandwidth per feature.
-    level_ : float
+    log_penalty_ : float
         Logarithm of the ridge penalty for the bandwidths, learned with the objective "evidence".
     validation_score_ : float
         R2 on the member's held-out samples; nan without held-out samples.
@@ -195,7 +195,7 @@ class LABRBFMember(BaseEstimator):
     objective_: Literal["ridge", "evidence", "interpolation"]
     alpha_: float
     shrinkage_: float
-    level_: float
+    log_penalty_: float
     validation_score_: float
     objective_history_: Array
     changes_: Array
@@ -299,7 +299,7 @@ class LABRBFMember(BaseEstimator):
             "limits_": (2, d),
         }
         shapes |= {"support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
-        shapes |= {"deviations_": (d,), "level_": ()}
+        shapes |= {"deviations_": (d,), "log_penalty_": ()}
         for name, shape in shapes.items():
             value = np.asarray(getattr(self, name))
             numeric = value.dtype.kind in "iuf"

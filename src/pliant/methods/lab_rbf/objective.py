@@ -163,7 +163,7 @@ class ObjectivePoint(NamedTuple):
 
     value: float
     gradient: Array  # with respect to log theta^2, shape (m, d); empty if not computed
-    level: float = 0.0  # derivative with respect to log lam; 0 if lam is not learned
+    log_penalty: float = 0.0  # derivative with respect to the log penalty; 0 if not learned
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,23 +174,23 @@ class RowObjective:
     # Arguments and result of the last call: each stage starts where the previous one ended.
     cache: list[tuple[Array, float, ObjectivePoint]] = field(default_factory=list, init=False)
 
-    def at(self, log_squares: Array, level: float = 0.0) -> ObjectivePoint:
-        """Compute the value and gradients; only the evidence depends on `level`, log lam."""
-        for s, cached_level, point in self.cache:
+    def at(self, log_squares: Array, log_penalty: float = 0.0) -> ObjectivePoint:
+        """Compute the value and gradients; only the evidence depends on `log_penalty`."""
+        for s, cached_penalty, point in self.cache:
             # Different points usually differ in the first entry, which is cheap to compare.
-            same = cached_level == level and s.item(0) == log_squares.item(0)
+            same = cached_penalty == log_penalty and s.item(0) == log_squares.item(0)
             if same and np.array_equal(s, log_squares):
                 return point
-        point = self._compute(log_squares, level, gradient=True)
-        self.cache[:] = [(log_squares.copy(), level, point)]
+        point = self._compute(log_squares, log_penalty, gradient=True)
+        self.cache[:] = [(log_squares.copy(), log_penalty, point)]
         return point
 
-    def value(self, log_squares: Array, level: float = 0.0) -> float:
+    def value(self, log_squares: Array, log_penalty: float = 0.0) -> float:
         """Compute the value without gradients."""
-        return self._compute(log_squares, level, gradient=False).value
+        return self._compute(log_squares, log_penalty, gradient=False).value
 
     @abstractmethod
-    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+    def _compute(self, log_squares: Array, log_penalty: float, *, gradient: bool) -> ObjectivePoint:
         """Compute the value, and the gradients if `gradient` is True."""
 
     def sample(self, indices: Indices) -> Self:
@@ -205,7 +205,7 @@ class Ridge(RowObjective):
     alpha: float  # ridge penalty, > 0
     scale: float  # v
 
-    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+    def _compute(self, log_squares: Array, log_penalty: float, *, gradient: bool) -> ObjectivePoint:
         rows, values = self.rows, self.rows.evaluate(log_squares)
         a, residual, _, _, energy = ridge_solution(rows, values.features, self.alpha)
         factor = 1.0 / (len(rows) * self.scale)
@@ -223,11 +223,11 @@ class MarginalLikelihood(RowObjective):
 
     scale: float  # v
 
-    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+    def _compute(self, log_squares: Array, log_penalty: float, *, gradient: bool) -> ObjectivePoint:
         rows, values = self.rows, self.rows.evaluate(log_squares)
         n, device = len(rows), rows.features.device
         a, residual, factor, lam, energy = ridge_solution(
-            rows, values.features, math.exp(level), JITTER
+            rows, values.features, math.exp(log_penalty), JITTER
         )
         # Bound R from below to keep its inverse finite in float32 (targets are on [-1, 1]).
         energy = max(energy, 1e-36)
@@ -250,10 +250,11 @@ class MarginalLikelihood(RowObjective):
         derivative *= 2.0 / energy
         derivative += values.features @ weights
         slopes = rows.gradient(values, derivative, log_squares)
-        # d/d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n; d log lam/d level = exp(level) / lam.
+        # d/d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n, and with the jitter in lam,
+        # d log lam / d log_penalty = exp(log_penalty) / lam.
         slope = lam * float(np.vdot(a, a)) / energy
         slope += (lam * float(inverse.trace()) - len(a)) / n
-        return ObjectivePoint(value, slopes, math.exp(level) / lam * slope)
+        return ObjectivePoint(value, slopes, math.exp(log_penalty) / lam * slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +278,7 @@ class Interpolation(RowObjective):
         factor = scipy.linalg.lu_factor(matrix, check_finite=False)
         return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
 
-    def _compute(self, log_squares: Array, level: float, *, gradient: bool) -> ObjectivePoint:
+    def _compute(self, log_squares: Array, log_penalty: float, *, gradient: bool) -> ObjectivePoint:
         rows, local, device = self.rows, self.rows.features, self.rows.features.device
         c, factor, centres = self._solve(log_squares)
         values = rows.evaluate(log_squares)
@@ -356,7 +357,7 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BandwidthProblem:
-    """Objective as a function of one vector: log theta^2 of all centres, and log lam if learned.
+    """Objective as a function of one vector: log theta^2 of all centres, and a learned log penalty.
 
     The regulariser is shrinkage * mean((s_ij - mean_i s_ij)^2). A shrinkage of inf means one
     bandwidth per feature, shared by all centres and stored once.
@@ -364,37 +365,39 @@ class BandwidthProblem:
 
     objective: RowObjective
     shrinkage: float = 0.0
-    learns_level: bool = False
+    learns_penalty: bool = False
 
     @property
     def shared(self) -> bool:
         """True if all centres have the same bandwidths."""
         return math.isinf(self.shrinkage)
 
-    def pack(self, log_squares: Array, level: float) -> Array:
+    def pack(self, log_squares: Array, log_penalty: float) -> Array:
         """Build the vector; shared bandwidths are means over the centres."""
         s = log_squares.mean(axis=0) if self.shared else log_squares
-        return np.append(s, level) if self.learns_level else s.ravel()
+        return np.append(s, log_penalty) if self.learns_penalty else s.ravel()
 
     def unpack(self, x: Array) -> tuple[Array, float]:
-        """Split the vector into log theta^2, clipped to its bounds, shape (m, d), and log lam."""
+        """Split the vector into clipped log theta^2, shape (m, d), and the log penalty."""
         m, d = self.objective.rows.features.centres.shape
         s = np.tile(x[:d], (m, 1)) if self.shared else x[: m * d].reshape(m, d)
         # Keep lam and its inverse finite: exp(690) is 1e299.
-        level = min(max(float(x[-1]), -690.0), 690.0) if self.learns_level else 0.0
-        return s.clip(*LOG_SQUARE_RANGE), level
+        log_penalty = min(max(float(x[-1]), -690.0), 690.0) if self.learns_penalty else 0.0
+        return s.clip(*LOG_SQUARE_RANGE), log_penalty
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Compute the regularised objective and its gradient."""
-        s, level = self.unpack(x)
-        point = self.objective.at(s, level)
+        s, log_penalty = self.unpack(x)
+        point = self.objective.at(s, log_penalty)
         if self.shared:
             value, gradient = point.value, point.gradient.sum(axis=0)
         else:  # deviations sum to zero, so the terms from the mean vanish
             spread = s - s.sum(axis=0) / len(s)
             gradient = point.gradient + (2.0 * self.shrinkage / s.size) * spread
             value = point.value + self.shrinkage * float(np.vdot(spread, spread)) / s.size
-        return value, np.append(gradient, point.level) if self.learns_level else gradient.ravel()
+        if self.learns_penalty:
+            return value, np.append(gradient, point.log_penalty)
+        return value, gradient.ravel()
 
     def sample(self, indices: Indices) -> BandwidthProblem:
         """Return the problem restricted to the rows at given positions."""

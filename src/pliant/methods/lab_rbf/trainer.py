@@ -45,7 +45,7 @@ Layer: TypeAlias = Callable[[Array, Table, Array], Array]
 """Fit coefficients to features and rows; return predictions from the features of other rows."""
 
 Point: TypeAlias = tuple[Array, float]
-"""log theta^2 of all centres, shape (m, d), and log lam."""
+"""log theta^2 of all centres, shape (m, d), and log of the ridge penalty."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class MemberStart(NamedTuple):
     positions: Indices  # positions of the centres among the training rows; empty in a warm start
     centres: Array  # transformed, shape (m, d)
     initial: tuple[Array, ...]  # alternative values of log theta^2, each of shape (m, d)
-    level: float  # log lam
+    log_penalty: float  # log of the ridge penalty for learning the bandwidths
     first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
     shrinkages: tuple[float, ...]  # shrinkage penalties of the later stages
     member: LABRBFMember | None = None  # member to continue in a warm start
@@ -95,7 +95,7 @@ class Stage(NamedTuple):
     """Bandwidths, with the selected ridge penalty and the held-out loss."""
 
     log_squares: Array
-    level: float  # log lam
+    log_penalty: float  # log of the ridge penalty for learning the bandwidths
     alpha: float
     shrinkage: float
     loss: float = math.nan
@@ -190,19 +190,19 @@ class Trainer:
         n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
         positions = _choose_centres(rows, settings.support, n_centres, rng)
         centres = rows.X[positions]
-        path, level = settings.shrinkages, math.log(settings.alpha)
+        path, log_penalty = settings.shrinkages, math.log(settings.alpha)
         stage = (path[-1], 0) if by_residual else (math.inf, 0)
         if settings.learns_shared:
             # The first stage takes 2/3 of max_iter steps (rounded up).
             stage = math.inf, -(-2 * settings.max_iter // 3)
         start = MemberStart(
-            settings, split, rng, warp, rows, positions, centres, (), level, stage, path
+            settings, split, rng, warp, rows, positions, centres, (), log_penalty, stage, path
         )
         if settings.algorithm.initial_bandwidth != "auto":
             s = np.full(centres.shape, 2.0 * math.log(settings.algorithm.initial_bandwidth))
             return start._replace(initial=(s.clip(*constants.LOG_SQUARE_RANGE),))
         objective = build_objective(start, rows, self.device)
-        return start._replace(initial=_initial_squares(objective, level, proportions))
+        return start._replace(initial=_initial_squares(objective, log_penalty, proportions))
 
     def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
@@ -219,7 +219,17 @@ class Trainer:
             rows = table.sample(split.train, warp)
             positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
-                settings, split, rng, warp, rows, positions, centres, (s,), member.level_, stage, ()
+                settings,
+                split,
+                rng,
+                warp,
+                rows,
+                positions,
+                centres,
+                (s,),
+                member.log_penalty_,
+                stage,
+                (),
             )
             starts.append(start._replace(member=member))
         warps = list({member.warp_.key(): member.warp_ for member in members}.values())
@@ -273,9 +283,9 @@ class Trainer:
                 final = table.sample(split.final, start.warp)
                 objective, mean = build_objective(start, final, self.device), final.mean
                 n_steps = -(-start.settings.max_iter // 2)
-                point = stage.log_squares, stage.level
-                s, level = training.minimise(objective, stage.shrinkage, point, n_steps)
-                stage = stage._replace(log_squares=s, level=level)
+                point = stage.log_squares, stage.log_penalty
+                s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
+                stage = stage._replace(log_squares=s, log_penalty=log_penalty)
         member = _build_member(start, stage, table)
         if start.settings.n_grown > start.settings.n_support:
             _grow(member, table, start)
@@ -364,7 +374,7 @@ class BandwidthTraining:
         """Run the first stage from each initial value, and keep the lowest held-out loss."""
         shrinkage, n_steps = self.start.first_stage
         for k, log_squares in enumerate(self.start.initial):
-            point = log_squares, self.start.level
+            point = log_squares, self.start.log_penalty
             if n_steps:
                 point = self.minimise(self.objective, shrinkage, point, n_steps)
             stage = self.validate(self.objective, point, shrinkage)
@@ -383,12 +393,12 @@ class BandwidthTraining:
         continued = self.start.member is not None or not settings.learns_shared
         if lowest is not None and not continued and best.loss > constants.SHARED_LOSS * lowest.loss:
             s = np.broadcast_to(lowest.log_squares[0], best.log_squares.shape)
-            stage = self.validate(self.objective, (s, self.start.level), math.inf)
+            stage = self.validate(self.objective, (s, self.start.log_penalty), math.inf)
             best = stage if stage.loss < best.loss else best
         for shrinkage in self.start.shrinkages:
             if self.stopped:
                 break
-            point = best.log_squares, best.level
+            point = best.log_squares, best.log_penalty
             point = self.minimise(self.objective, shrinkage, point, settings.max_iter)
             stage = self.validate(self.objective, point, shrinkage)
             if stage.loss >= best.loss:
@@ -424,18 +434,18 @@ class BandwidthTraining:
 
     def validate(self, objective: RowObjective, point: Point, shrinkage: float) -> Stage:
         """Choose the ridge penalty on the held-out rows."""
-        (s, level), settings = point, self.start.settings
+        (s, log_penalty), settings = point, self.start.settings
         fixed = settings.objective == "interpolation"
         alphas = np.array([settings.alpha]) if fixed else settings.alphas
         if self.held_out is None or self.loss is None:
-            return Stage(s, level, alphas[0], shrinkage)
+            return Stage(s, log_penalty, alphas[0], shrinkage)
         F, mean = _features(objective, self.held_out.X, s), self.start.rows.mean
         predictions, losses = [], []
         for a in _coefficients(objective, s, alphas):
             predictions.append(mean + self.device.numpy(F @ self.device.array(a)))
             losses.append(self.loss(predictions[-1]))
         best = int(np.argmin(losses))
-        return Stage(s, level, alphas[best], shrinkage, losses[best], predictions[best])
+        return Stage(s, log_penalty, alphas[best], shrinkage, losses[best], predictions[best])
 
     def add_centres(self) -> None:
         """Add the rows with the largest residuals to the centres (He et al., Algorithm 1)."""
@@ -445,13 +455,16 @@ class BandwidthTraining:
         batch = max(1, -(-(n_centres - len(self.start.positions)) // n_rounds))  # rounded up
         while len(self.start.positions) < n_centres:
             start = self.start
-            point, n_steps = (start.initial[0], start.level), max(1, settings.max_iter // n_rounds)
-            s, level = self.minimise(self.objective, settings.shrinkages[-1], point, n_steps)
+            point, n_steps = (
+                (start.initial[0], start.log_penalty),
+                max(1, settings.max_iter // n_rounds),
+            )
+            s, log_penalty = self.minimise(self.objective, settings.shrinkages[-1], point, n_steps)
             new = self._largest_errors(s, min(batch, n_centres - len(start.positions)))
             positions = np.concatenate([start.positions, new])
             s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
             self.start = start._replace(
-                positions=positions, centres=X[positions], initial=(s,), level=level
+                positions=positions, centres=X[positions], initial=(s,), log_penalty=log_penalty
             )
             self.objective = build_objective(self.start, self.start.rows, self.device)
 
@@ -470,7 +483,7 @@ class BandwidthTraining:
 
 
 def _initial_squares(
-    objective: RowObjective, level: float, proportions: list[Array]
+    objective: RowObjective, log_penalty: float, proportions: list[Array]
 ) -> tuple[Array, ...]:
     """Choose the multiple of each array with the lowest objective; return log theta^2."""
     m, chosen = len(objective.rows.features.centres), []
@@ -479,7 +492,7 @@ def _initial_squares(
         for square in constants.INITIAL_SQUARES:
             s = np.tile(np.log(square * each).clip(*constants.LOG_SQUARE_RANGE), (m, 1))
             with np.errstate(invalid="ignore"):  # see `Trainer._begin_training`
-                value = objective.value(s, level)
+                value = objective.value(s, log_penalty)
             if value < lowest[0]:
                 lowest = value, s
         chosen.append(lowest[1])
@@ -558,7 +571,7 @@ def _build_member(start: MemberStart, stage: Stage, table: Table) -> LABRBFMembe
     member.n_learned_ = len(points)
     member.warp_, member.linear_, member.objective_ = warp, settings.linear, settings.objective
     member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
-    member.level_ = float(stage.level)
+    member.log_penalty_ = float(stage.log_penalty)
     member.validation_score_ = float(1.0 - stage.loss)
     return member
 
