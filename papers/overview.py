@@ -54,7 +54,7 @@ QUANTITIES = {
         Quantity("training 1 - R2", ".3f", 0.0, 0.002, "training rows"),
         Quantity("mean squared error", ".3g"),
         Quantity("rank of F", ".0f", None, kind="rank of F"),
-        Quantity("seconds", ".2g", None, kind="seconds"),
+        Quantity("seconds", ".3g", None, kind="seconds"),
     )
 }
 """Quantities by name. Accuracies are in per cent."""
