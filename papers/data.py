@@ -7,7 +7,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from math import sqrt
+from math import nan, sqrt
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -127,9 +127,9 @@ class Estimate:
             return None
         return cls(values[0], values[1] if len(values) > 1 else None, repeats, shown)
 
-    def error(self, spread: float = 0.0) -> float:
-        """Return the standard error of the mean; `spread` replaces an unknown one."""
-        return (spread if self.spread is None else self.spread) / sqrt(self.repeats)
+    def error(self) -> float:
+        """Return the standard error of the mean; nan if the spread is unknown."""
+        return (nan if self.spread is None else self.spread) / sqrt(self.repeats)
 
 
 def numbers(text: str) -> list[float]:

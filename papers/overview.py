@@ -18,39 +18,16 @@ from papers.page import NONE, bullets, escape, markdown
 from papers.results import Results
 from papers.study import Document, Shown, Study, studies
 
-AGREES, BETTER, WORSE, DIFFERS = "agrees", "better", "worse", "differs"
-NOT_RERUN, OURS = "not rerun", "ours"
+AGREES, BETTER, WORSE = DECIDED = ("agrees", "better", "worse")
+INCONCLUSIVE, NOT_RERUN, UNJUDGED = "inconclusive", "not rerun", "no verdict"
 
-VERDICTS = {
-    AGREES: "within two standard errors of the difference, or within the tolerance",
-    BETTER: "measured better than printed, by more than that",
-    WORSE: "measured worse than printed, by more than that",
-    DIFFERS: "a different number, where neither is better: the rank of F",
-    NOT_RERUN: "printed, but not measured",
-    OURS: "measured, but not in the paper",
-}
+COUNTED = (*DECIDED, INCONCLUSIVE, NOT_RERUN)
+"""Verdicts of the printed scores, in the order of the tables."""
 
 STANDARD_ERRORS = 2.0
 
-FAR = 20.0
-"""Multiple of the tolerance beyond which numbers never agree, for example .2 of R2."""
-
-PAPERS = {
-    "DANK": "Liu, Huang, Gong, Yang, Li: Learning Data-adaptive Non-parametric Kernels (2020)",
-    "KNPL": "Liu, Huang, Gong, Yang, Li: Nonlinear Pairwise Layer and Its Training for Kernel "
-    "Learning (2018)",
-    "TKL": "Talitckii, Colbert, Peet: Efficient Convex Algorithms for Universal Kernel Learning "
-    "(2024)",
-    "LAB-RBF": "He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric "
-    "Locally-Adaptive Kernels",
-    "SCG": "Pan, Chen, Chen, Xu: Efficient learning of supervised kernels with a graph-based loss "
-    "function (2016)",
-}
-
-TOLERANCES = (
-    "1 point of accuracy, .01 of R2, 5 % of a mean squared error, 20 % of a rank, a factor of 3 of "
-    "a time, on a different computer"
-)
+SHARE = 0.1
+"""Tolerance as a share of the printed error."""
 
 
 @dataclass(frozen=True)
@@ -58,37 +35,26 @@ class Quantity:
     """Description of the number in a cell."""
 
     name: str
-    sign: int
-    """1 if more is better, -1 if less is, 0 if neither is."""
     form: str
-    tolerance: float
-    """Tolerance: absolute, or relative to the printed number."""
-    relative: bool = False
-    factor: bool = False
-    """True if the tolerance is a factor, up or down."""
+    best: float | None = 0.0
+    """Value without any error; None if its numbers get no verdict."""
+    least: float = 0.0
+    """Minimum tolerance."""
     kind: str = "new rows"
     """Group of quantities: scores on new rows, on training rows, ranks, times."""
-
-    def allows(self, printed: float, measured: float, times: float = 1.0) -> bool:
-        """Return True if a multiple of the tolerance covers the difference."""
-        if self.factor:
-            low, high = sorted((printed, measured))
-            return high <= self.tolerance * low
-        most = times * self.tolerance * (printed if self.relative else 1.0)
-        return abs(measured - printed) <= most
 
 
 QUANTITIES = {
     each.name: each
     for each in (
-        Quantity("accuracy", 1, ".1f", 1.0),
-        Quantity("training accuracy", 1, ".1f", 1.0, kind="training rows"),
-        Quantity("R2", 1, ".4f", 0.01),
-        Quantity("1 - R2", -1, ".3f", 0.01),
-        Quantity("training 1 - R2", -1, ".3f", 0.01, kind="training rows"),
-        Quantity("mean squared error", -1, ".3g", 0.05, relative=True),
-        Quantity("rank of F", 0, ".0f", 0.2, relative=True, kind="rank of F"),
-        Quantity("seconds", -1, ".2g", 3.0, factor=True, kind="seconds"),
+        Quantity("accuracy", ".1f", 100.0, 0.2),
+        Quantity("training accuracy", ".1f", 100.0, 0.2, "training rows"),
+        Quantity("R2", ".4f", 1.0, 0.002),
+        Quantity("1 - R2", ".3f", 0.0, 0.002),
+        Quantity("training 1 - R2", ".3f", 0.0, 0.002, "training rows"),
+        Quantity("mean squared error", ".3g"),
+        Quantity("rank of F", ".0f", None, kind="rank of F"),
+        Quantity("seconds", ".3g", None, kind="seconds"),
     )
 }
 """Quantities by name. Accuracies are in per cent."""
@@ -97,25 +63,25 @@ AVERAGED = ("accuracy", "R2", "1 - R2")
 """Quantities of test rows with the same unit on all sets."""
 
 
-def verdict(printed: Estimate | None, measured: Estimate | None, quantity: Quantity) -> str:
+def verdict(printed: Estimate, measured: Estimate | None, quantity: Quantity) -> str:
     """Judge a cell by its numbers alone.
 
-    The numbers agree if the tolerance covers their difference, or if the difference is at most two
-    combined standard errors of both means and at most `FAR` tolerances. Both are means
-    over random splits of the same table, so the plain standard error applies. A printed
-    number without a standard deviation counts as exact; one split of ours has the paper's.
+    The tolerance is a tenth of the printed error. Larger differences count if they also exceed two
+    combined standard errors; smaller ones agree only if the standard error is within the tolerance.
+    Both means are over random splits of the same table, so the plain standard error applies.
+    Numbers from a single split decide nothing.
     """
-    if printed is None or measured is None:
-        return OURS if printed is None else NOT_RERUN
-    gain = measured.mean - printed.mean
-    error = hypot(printed.error(), measured.error(printed.spread or 0.0))
-    near = not quantity.factor and abs(gain) <= STANDARD_ERRORS * error
-    near &= quantity.allows(printed.mean, measured.mean, FAR)
-    if near or quantity.allows(printed.mean, measured.mean):
-        return AGREES
-    if quantity.sign == 0:
-        return DIFFERS
-    return BETTER if gain * quantity.sign > 0 else WORSE
+    if measured is None:
+        return NOT_RERUN
+    if quantity.best is None:
+        return UNJUDGED
+    if printed.spread is None or measured.spread is None:
+        return INCONCLUSIVE
+    gain, error = measured.mean - printed.mean, hypot(printed.error(), measured.error())
+    tolerance = max(quantity.least, SHARE * abs(quantity.best - printed.mean))
+    if abs(gain) > max(tolerance, STANDARD_ERRORS * error):
+        return BETTER if (gain > 0.0) == (quantity.best > 0.0) else WORSE
+    return AGREES if error <= tolerance else INCONCLUSIVE
 
 
 @dataclass(frozen=True)
@@ -130,32 +96,24 @@ class Agreement:
     quantity: str
     method: str
     """Row, quantity, and the paper's name of the method."""
-    printed: Estimate | None
+    printed: Estimate
     measured: Estimate | None
     baseline: Estimate | None = None
     """The paper's number, ours, and the tuned baseline's on the same splits."""
     baseline_name: str = ""
     """Name of the baseline; empty if there is none or the method is the baseline."""
+    number: tuple[str, ...] = ()
+    """Paper, row, quantity and column of the printed number; several cells may share it."""
+    verdict: str = ""
     explanation: str = ""
-    """Reason of the difference, or of a missing number."""
-
-    @property
-    def verdict(self) -> str:
-        """One of `VERDICTS`."""
-        return verdict(self.printed, self.measured, QUANTITIES[self.quantity])
+    """Reason of the verdict, or of a missing number."""
 
 
 About = tuple[str, str, str, str]
 """Study, paper, place and set of a cell."""
 
-OPEN = "Not explained: "
-"""Prefix of a text without a known reason."""
-
-TIMES = "Times come from a different computer and program; a factor of three counts as agreement. "
-"""Prefix of a text on times."""
-
-UNKNOWN = OPEN + "the reason has not been studied."
-"""Text for a cell without a matching reason; no stored result needs it."""
+INCOMPARABLE, OPEN = "Not comparable, ", "Not explained: "
+"""Prefixes of texts on numbers that no rule can compare, and of texts without a known reason."""
 
 
 @cache
@@ -163,23 +121,21 @@ def reasons() -> tuple[tuple[str, dict[str, str]], ...]:
     """Return reasons with `fnmatch` patterns, separated by ``|``, of the fields of their cells."""
     files = sorted((FOLDER / "reasons").glob("*.toml"))
     entries = [entry for path in files for entry in toml(f"reasons/{path.stem}")["reason"]]
-    return tuple(
-        (
-            OPEN * entry.pop("open", False)
-            + TIMES * entry.pop("times", False)
-            + " ".join(entry.pop("text").split()),
-            {"verdict": "better|worse|differs", **entry},
-        )
-        for entry in entries
-    )
+    found = []
+    for entry in entries:
+        why, words = entry.pop("incomparable", ""), " ".join(entry.pop("text").split())
+        opening = f"{INCOMPARABLE}{why}: " if why else OPEN * entry.pop("open", False)
+        judged = "agrees|better|worse|inconclusive" if why else "better|worse"
+        found.append((opening + words, {"verdict": judged, **entry}))
+    return tuple(found)
 
 
-def _explained(cell: Agreement) -> Agreement:
-    """Return a cell with its first matching reason; additional cells need none."""
-    if cell.verdict == OURS:
-        return cell
-    known = next((why for why, patterns in reasons() if _fits(patterns, cell)), "")
-    return replace(cell, explanation=known or UNKNOWN * (cell.verdict != AGREES))
+def _judged(cell: Agreement) -> Agreement:
+    """Return a cell with its verdict and its first matching reason."""
+    cell = replace(cell, verdict=verdict(cell.printed, cell.measured, QUANTITIES[cell.quantity]))
+    why = next((why for why, patterns in reasons() if _fits(patterns, cell)), "")
+    judged = INCONCLUSIVE if why.startswith(INCOMPARABLE) else cell.verdict
+    return replace(cell, explanation=why, verdict=judged)
 
 
 def _fits(patterns: dict[str, str], cell: Agreement) -> bool:
@@ -198,42 +154,38 @@ class _Cells:
     plain: Results | None
 
     def all(self) -> Iterator[Agreement]:
-        """Yield the printed cells, then the additional ones."""
+        """Yield a cell for each printed number and each of its measurements."""
         study, declared = self.study, self.study.comparison
-        rows = printed(study.name) if declared.printed else {}
-        for row, quantities in rows.items():
+        for row, quantities in printed(study.name).items():
             for name in study.measured_for(row) or [row]:
                 about = (study.name, declared.paper, declared.places.get(row, declared.place), name)
                 for quantity in [each for each in quantities if each in QUANTITIES]:
                     for method, cell in quantities[quantity].items():
-                        yield from self.of_printed(about, quantity, method, cell)
-        for name in self.results.sets:
-            if (study.chosen(name).printed or name) in rows and not declared.own_quantity:
-                continue
-            regression = self.results.task(name) == "regression"
-            quantity = declared.own_quantity or (declared.regression if regression else "accuracy")
-            for shown in declared.own:
-                about = (study.name, declared.paper, declared.own_place or declared.place, name)
-                own = self.cell(about, quantity, shown.label, None, shown)
-                place = f"{name}, {shown.who.partition(':')[2]}" if declared.by_variant else name
-                yield replace(own, set=place)
+                        for each in self.of_printed(about, quantity, method, cell):
+                            number = (declared.paper, row, each.quantity, method)
+                            yield replace(each, number=number)
 
     def of_printed(
         self, about: About, quantity: str, method: str, text: str
     ) -> Iterator[Agreement]:
         """Yield a printed cell for each measuring variant, and the rank of F in parentheses."""
-        repeats = self.study.comparison.repeats
+        name, repeats = about[-1], self.study.comparison.repeats
         given = Estimate.printed(text, repeats)
         if given is None:
             return
-        columns = self.columns(method, about[-1])
+        columns = self.columns(method, name)
         if not columns:
             yield Agreement(*about, quantity, method, given, None)
         for shown in columns:
             label = shown.label or method
-            yield self.cell(about, quantity, label, given, shown)
-            if "(" in text and self.results.has(about[-1], shown.who):
-                ranks = self.results.numbers(about[-1], shown.who, "rank")
+            if not self.results.has(name, shown.who):
+                yield Agreement(*about, quantity, label, given, None)
+                continue
+            measured = _estimate(self.results, name, quantity, shown)
+            baseline = self.baseline(name, quantity, shown)
+            yield Agreement(*about, quantity, label, given, measured, *baseline)
+            if "(" in text:
+                ranks = self.results.numbers(name, shown.who, "rank")
                 counted = Estimate.of(ranks, QUANTITIES["rank of F"].form)
                 rank = Estimate(numbers(text)[-1], None, repeats, f"{numbers(text)[-1]:.0f}")
                 yield Agreement(*about, "rank of F", label, rank, counted)
@@ -245,49 +197,37 @@ class _Cells:
         there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]
         return there or columns[:1]
 
-    def cell(
-        self, about: About, quantity: str, label: str, given: Estimate | None, shown: Shown
-    ) -> Agreement:
-        """Return a cell with its measurement and baseline."""
-        name, comparison, plain = about[-1], self.study.comparison, self.plain
-        if not self.results.has(name, shown.who):
-            return Agreement(*about, quantity, label, given, None)
-        measured = _estimate(self.results, name, quantity, shown)
+    def baseline(self, name: str, quantity: str, shown: Shown) -> tuple[Estimate | None, str]:
+        """Return the measurement and the name of the tuned baseline, if a score has one."""
         task = "regression" if quantity.endswith(("R2", "error")) else "classification"
-        base, title = comparison.baseline.get(task, ("", ""))
-        if comparison.by_variant and base:
-            base = f"{base}:{shown.who.partition(':')[2]}"
-        timed = quantity == "seconds" and not comparison.baseline_seconds
-        if not base or timed or base == shown.who or plain is None or not plain.has(name, base):
-            return Agreement(*about, quantity, label, given, measured)
-        other = _estimate(plain, name, quantity, Shown(base, part=shown.part))
-        return Agreement(*about, quantity, label, given, measured, other, title)
+        base, title = self.study.comparison.baseline.get(task, ("", ""))
+        plain, alone = self.plain, quantity == "seconds" or base in ("", shown.who)
+        if alone or plain is None or not plain.has(name, base):
+            return None, ""
+        part = shown.part if shown.part in plain.found(name, base) else "test"
+        return _estimate(plain, name, quantity, Shown(base, part=part)), title
 
 
 def _estimate(results: Results, name: str, quantity: str, shown: Shown) -> Estimate:
-    form, comparison = QUANTITIES[quantity].form, results.study.comparison
+    form = QUANTITIES[quantity].form
     if quantity == "seconds":
-        seconds = results.numbers(name, shown.who, comparison.seconds)
-        if comparison.median:
-            median = float(np.median(seconds))
-            return Estimate(median, None, len(seconds), format(median, form))
-        return Estimate.of(seconds, form)
+        seconds = results.numbers(name, shown.who, results.study.comparison.seconds)
+        return Estimate.of([np.median(seconds)], form)
     part = "train" if quantity.startswith("training ") else shown.part
-    scale = comparison.scale if quantity.endswith("accuracy") else 1.0
-    return Estimate.of(scale * results.values(name, shown.who, part), form)
+    return Estimate.of(results.values(name, shown.who, part), form)
 
 
 def gather(kept: Mapping[str, Document]) -> list[Agreement]:
-    """Return the cells of all stored documents with reasons, in the order of the page."""
+    """Return the judged cells of all stored documents, in the order of the page."""
     found: list[Agreement] = []
-    for name, document in sorted(kept.items()):
-        study = studies()[name]
-        base = study.comparison.baseline_in or name
-        plain = Results(studies()[base], kept[base]) if base in kept else None
-        found += _Cells(study, Results(study, document), plain).all()
-    papers, quantities = list(PAPERS), list(QUANTITIES)
+    for study in studies().values():
+        if study.name in kept and study.comparison.printed:
+            base = study.comparison.baseline_in or study.name
+            plain = Results(studies()[base], kept[base]) if base in kept else None
+            found += _Cells(study, Results(study, kept[study.name]), plain).all()
+    papers, quantities = list(toml("findings")), list(QUANTITIES)
     found.sort(key=lambda c: (papers.index(c.paper), c.place, quantities.index(c.quantity)))
-    return [_explained(cell) for cell in found]
+    return [_judged(cell) for cell in found]
 
 
 def kept_documents(folder: Path) -> dict[str, Document]:
@@ -296,25 +236,61 @@ def kept_documents(folder: Path) -> dict[str, Document]:
     return {name: json.loads(p.read_text("utf-8")) for name, p in paths.items() if p.exists()}
 
 
+def counted(cells: Sequence[Agreement]) -> list[Agreement]:
+    """Return one cell for each printed score: the first with a measurement, if there is one."""
+    scores = [cell for cell in cells if QUANTITIES[cell.quantity].best is not None]
+    first: dict[tuple[str, ...], Agreement] = {}
+    for cell in sorted(scores, key=lambda each: each.measured is None):
+        first.setdefault(cell.number, cell)
+    return list(first.values())
+
+
+def comparable(cells: Sequence[Agreement]) -> list[Agreement]:
+    """Return the measured cells with numbers that can be compared."""
+    return [c for c in cells if c.measured and not c.explanation.startswith(INCOMPARABLE)]
+
+
+def mismatched(cells: Sequence[Agreement], others: Sequence[Agreement]) -> Counter[str]:
+    """Count the verdicts on printed scores and other methods' measured scores on the same set."""
+    return Counter(
+        verdict(a.printed, b.measured, QUANTITIES[a.quantity])
+        for a in comparable(cells)
+        for b in comparable(others)
+        if (a.study, a.set, a.quantity) == (b.study, b.set, b.quantity) and a.printed != b.printed
+    )
+
+
+def share(verdicts: Counter[str]) -> str:
+    """Return the share of agreement among decided verdicts, in per cent."""
+    decided = sum(verdicts[each] for each in DECIDED)
+    return f"{100 * verdicts[AGREES] / decided:.0f} % of {decided}" if decided else NONE
+
+
+def _standing(found: Sequence[Agreement]) -> str:
+    """Count verdicts for each paper, and the agreement of right and of mismatched pairs."""
+    groups: dict[tuple[str, str], list[Agreement]] = {}
+    for cell in counted(found):
+        groups.setdefault((cell.paper, QUANTITIES[cell.quantity].kind), []).append(cell)
+    groups["all", ""] = counted(found)
+    rows = []
+    for key, cells in groups.items():
+        right = Counter(cell.verdict for cell in cells)
+        shares = share(right), share(mismatched(cells, cells))
+        rows.append([*key, str(len(cells)), *(str(right[each]) for each in COUNTED), *shares])
+    head = ["paper", "scores on", "printed", *COUNTED, "agree", "mismatched pairs agree"]
+    return markdown(head, rows)
+
+
 def overview(found: Sequence[Agreement], figures: Sequence[str]) -> str:
     """Return the page; `figures` are the titles of the drawn figures."""
-    kinds = dict.fromkeys(each.kind for each in QUANTITIES.values())
-    number = Counter((cell.verdict, QUANTITIES[cell.quantity].kind) for cell in found)
-    counts = [[number[each, kind] for kind in kinds] for each in VERDICTS]
-    verdicts = [
-        [f"**{each}**", *map(str, row), str(sum(row)), meaning]
-        for row, (each, meaning) in zip(counts, VERDICTS.items(), strict=True)
-    ]
     notes = _numbered(found)
     parts = [
         "# The papers, cell by cell",
-        text("overview", "kept"),
-        text("overview", "read"),
-        text("overview", "rule", errors=STANDARD_ERRORS, far=FAR, tolerances=TOLERANCES),
-        markdown(["cells", *kinds, "all", "meaning"], verdicts),
+        *(text("overview", key) for key in ("kept", "read", "rule", "mismatched")),
+        _standing(found),
     ]
-    for paper, citation in PAPERS.items():
-        parts += _paper([c for c in found if c.paper == paper], paper, citation, notes)
+    for paper in toml("findings"):
+        parts += _paper([c for c in found if c.paper == paper], paper, notes)
         titles = [title for title in figures if title.startswith(f"{paper},")]
         parts += [f"### {paper}: reproduced figures"] * bool(titles) + [bullets(titles)]
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
@@ -326,18 +302,18 @@ def _numbered(found: Sequence[Agreement]) -> dict[str, int]:
     return {text: k for k, text in enumerate(dict.fromkeys(filter(None, texts)), start=1)}
 
 
-def _paper(
-    found: Sequence[Agreement], paper: str, citation: str, notes: dict[str, int]
-) -> Iterator[str]:
-    """Return the sections of a paper."""
-    total = Counter(cell.verdict for cell in found)
-    counted = ", ".join(f"{total[each]} {each}" for each in VERDICTS if total[each])
-    yield from (f"## {paper}", f"{escape(citation)}. {counted}.", _averages(found))
+def _paper(found: Sequence[Agreement], paper: str, notes: dict[str, int]) -> Iterator[str]:
+    """Return the sections of a paper, its findings first."""
+    about = toml("findings")[paper]
+    citation, words = (" ".join(about[key].split()) for key in ("citation", "findings"))
+    yield from (f"## {paper}", words, _claims(found, about["claims"]), f"{escape(citation)}.")
+    yield _standing(found)
+    yield _methods(found)
     for study, place, quantity in dict.fromkeys((c.study, c.place, c.quantity) for c in found):
         part = [c for c in found if (c.study, c.place, c.quantity) == (study, place, quantity)]
         yield from _grid(part, f"### {paper}, {escape(place)}: {quantity}", notes)
     used = sorted(_numbered(found), key=lambda text: notes[text])
-    yield from [f"### {paper}: reasons of differences"] * bool(used)
+    yield from [f"### {paper}: reasons"] * bool(used)
     yield bullets([f"({notes[text]}) {escape(text)}" for text in used])
     missing = [
         f"{each['place']}: {' '.join(each['reason'].split())}."
@@ -348,8 +324,31 @@ def _paper(
     yield bullets([escape(text) for text in [*_gaps(found), *missing]])
 
 
-def _averages(found: Sequence[Agreement]) -> str:
-    """Return an average for each measured method of each table."""
+def _claims(found: Sequence[Agreement], claims: Sequence[Sequence[str]]) -> str:
+    """Return the mean gain of methods over others, printed and measured, with standard errors."""
+    rows = []
+    for study, quantity, *methods in claims:
+        cells = [c for c in comparable(found) if (c.study, c.quantity) == (study, quantity)]
+        one, other = ({c.set: c for c in cells if c.method == each} for each in methods)
+        pairs = [(one[name], other[name]) for name in one if name in other]
+        sign = 1.0 if QUANTITIES[quantity].best else -1.0
+        gains = [
+            [sign * (getattr(a, part).mean - getattr(b, part).mean) for a, b in pairs]
+            for part in ("printed", "measured")
+        ]
+        shown = [_gain(each, QUANTITIES[quantity].form) for each in gains]
+        rows.append([pairs[0][0].place, quantity, *map(escape, methods), str(len(pairs)), *shown])
+    return markdown(["mean gain", "in", "of", "over", "sets", "paper", "measured"], rows)
+
+
+def _gain(gains: Sequence[float], form: str) -> str:
+    """Return the mean over sets and its standard error, and the number of positive gains."""
+    error = np.std(gains, ddof=1) / len(gains) ** 0.5
+    return f"{np.mean(gains):+{form}} ± {error:{form}} (on {sum(g > 0.0 for g in gains)})"
+
+
+def _methods(found: Sequence[Agreement]) -> str:
+    """Return averages and verdicts for each measured method of each table."""
     groups: dict[tuple[str, str, str], list[Agreement]] = {}
     for cell in found:
         if cell.measured is not None and cell.quantity in AVERAGED:
@@ -360,10 +359,14 @@ def _averages(found: Sequence[Agreement]) -> str:
             _mean([getattr(cell, part) for cell in group], QUANTITIES[key[1]].form)
             for part in ("printed", "measured", "baseline")
         ]
-        if name := group[0].baseline_name:
-            means[2] += f" ({name})"
-        lines.append([escape(each) for each in [*key, str(len(group)), *means]])
-    head = ["mean over sets", "quantity", "method", "sets", "paper", "measured", "tuned baseline"]
+        verdicts = Counter(cell.verdict for cell in group)
+        wrong = share(mismatched(group, counted(found)))
+        counts = ["–".join(str(verdicts[each]) for each in (*DECIDED, INCONCLUSIVE)), wrong]
+        lines.append([escape(each) for each in [*key, str(len(group)), *means, *counts]])
+    head = [
+        "mean over sets", "quantity", "method", "sets", "paper", "measured", "tuned baseline",
+        "agrees–better–worse–inconclusive", "mismatched pairs agree",
+    ]  # fmt: skip
     return markdown(head, lines) if lines else ""
 
 
@@ -392,10 +395,11 @@ def _shown(cell: Agreement | None, notes: dict[str, int]) -> str:
     """Return *paper / measured / baseline*, the verdict, and the number of the explanation."""
     if cell is None:
         return NONE
-    parts = [each.text if each else NONE for each in (cell.printed, cell.measured)]
+    parts = [cell.printed.text, cell.measured.text if cell.measured else NONE]
     parts += [cell.baseline.text.partition("±")[0]] if cell.baseline else []
     note = None if cell.verdict == NOT_RERUN else notes.get(cell.explanation)
-    return f"{escape(' / '.join(parts))} **{cell.verdict}**" + (f" ({note})" if note else "")
+    word = "" if cell.verdict == UNJUDGED else f" **{cell.verdict}**"
+    return escape(" / ".join(parts)) + word + (f" ({note})" if note else "")
 
 
 def _gaps(found: Sequence[Agreement]) -> Iterator[str]:

@@ -145,25 +145,15 @@ class Comparison:
     """Places of printed sets that are in another table."""
     columns: Mapping[str, Sequence[Shown]] = field(default_factory=dict)
     """Columns by the paper's name of the method; other methods are not rerun."""
-    own: Sequence[Shown] = ()
-    """Columns on the sets that are not in the paper's table."""
-    own_place: str = ""
-    own_quantity: str = ""
-    """Quantity of these columns on all sets; empty for scores on sets that are not printed."""
     repeats: int = 1
     baseline: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The tuned baseline and its name, by task."""
     baseline_in: str = ""
     """Study on the same splits with the baseline, if different."""
     seconds: str = "fit_seconds"
-    """Key of the seconds; their median over the repeats is shown if `median`."""
-    median: bool = False
-    baseline_seconds: bool = False
-    """True if the seconds of the baseline are shown too."""
-    regression: str = "1 - R2"
-    scale: float = 1.0
+    """Key of the seconds, whose median over the repeats is shown."""
     by_variant: bool = False
-    """True if each variant has a separate row."""
+    """True if each variant has separate scores."""
     printed: bool = True
     """True if the paper prints any of it."""
 
@@ -229,7 +219,6 @@ class Study:
 def _study(name: str, declared: dict[str, Any]) -> Study:
     comparison = declared.pop("comparison")
     columns = {k: tuple(map(Shown.of, v)) for k, v in comparison.pop("columns", {}).items()}
-    own = tuple(map(Shown.of, comparison.pop("own", ())))
     held = toml("protocols")[declared["group"]] | declared.pop("protocol", {})
     held = {k: tuple(map(tuple, v.items())) if isinstance(v, dict) else v for k, v in held.items()}
     held = {k: tuple(v) if isinstance(v, list) else v for k, v in held.items()}
@@ -238,7 +227,7 @@ def _study(name: str, declared: dict[str, Any]) -> Study:
         sets=tuple(declared.pop("sets")),
         contestants=tuple(map(contestant, declared.pop("contestants"))),
         protocol=Protocol(**held),
-        comparison=Comparison(columns=columns, own=own, **comparison),
+        comparison=Comparison(columns=columns, **comparison),
         **declared,
     )
 

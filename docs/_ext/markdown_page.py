@@ -29,7 +29,7 @@ INLINE = re.compile(
 BLOCK = re.compile(r"\n\s*\n")
 IMAGE = re.compile(r"!\[(?P<alt>[^]]*)\]\((?P<file>[^)]+)\)$")
 CELLS = re.compile(r"(?<!\\)\|")
-VERDICT = re.compile(r"\*\*(agrees|better|worse|differs|not rerun|ours)\*\*")
+VERDICT = re.compile(r"\*\*(agrees|better|worse|inconclusive|not rerun)\*\*")
 
 
 def inline(text):

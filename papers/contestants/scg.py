@@ -79,7 +79,8 @@ class KernelMachine(Contestant):
         seed = protocol.first_seed + repeat
         setting = self.choose(sample, protocol, seed)
         began = time.process_time()
-        kernel = self.learn(sample, setting, sample.known, seed)
+        kernel, every = self.learn(sample, setting, sample.known, seed), np.arange(len(sample.y))
+        kernel(every, every)  # the paper's times include the matrix of all points
         seconds = time.process_time() - began
         known = sample.known
         model = svc(kernel(known, known), sample.y[known], setting["C"])

@@ -51,7 +51,7 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
         *against,
         *("## Time of training", text(GROUP, "times"), md.times_table(study, results, seconds)),
         "## Notes",
-        md.set_notes(study, results, few) + (f"\n{text(GROUP, 'toms_hardware')}" if draws else ""),
+        md.set_notes(study, results, few),
     ]
 
 

@@ -22,7 +22,7 @@ def tables(study: Study, results: Results) -> list[str]:
     def accuracy(name: str, shown: Shown) -> str:
         found = results.found(name, shown.who)
         rank = f" ({np.mean(found['rank']):.0f})" if "rank" in found else ""
-        return md.spread(found["test"], 1) + rank
+        return md.spread(found[shown.part], 1) + rank
 
     def seconds(name: str, shown: Shown) -> str:
         return f"{np.median(results.numbers(name, shown.who, 'fit_seconds')):.2g}"
@@ -44,7 +44,7 @@ def tables(study: Study, results: Results) -> list[str]:
         text(GROUP, "besides"),
         _besides(results),
         "## Notes",
-        f"{md.set_notes(study, results, rows)}\n* covtype is not available.",
+        md.set_notes(study, results, rows),
     ]
 
 

@@ -9,7 +9,16 @@ from scipy import stats
 from papers import figures
 from papers.__main__ import RESULTS, pages, with_kept
 from papers.data import Estimate, printed
-from papers.overview import QUANTITIES, VERDICTS, gather, kept_documents, reasons, verdict
+from papers.overview import (
+    QUANTITIES,
+    Agreement,
+    counted,
+    gather,
+    kept_documents,
+    mismatched,
+    reasons,
+    verdict,
+)
 from papers.page import page
 from papers.results import Results, gain_of
 from papers.study import studies
@@ -91,35 +100,57 @@ def test_gains_and_ranks_have_the_sign_of_the_score(kept):
     assert overall.gain == pytest.approx(np.mean(differences))
 
 
-def estimate(mean, spread=None, repeats=10):
-    return Estimate(mean, spread, repeats, "")
+def estimate(mean, spread=0.0, repeats=10):
+    return Estimate(mean, spread, repeats, f"{mean}")
 
 
 @pytest.mark.parametrize(
     ("quantity", "paper", "ours", "expected"),
     [
-        ("accuracy", estimate(80.0), estimate(80.9), "agrees"),
-        ("accuracy", estimate(80.0), estimate(81.1), "better"),
-        ("accuracy", estimate(80.0, 2.0), estimate(81.5, 2.0), "agrees"),
-        ("accuracy", estimate(80.0, 99.0), estimate(55.0, 99.0), "worse"),
+        ("accuracy", estimate(80.0), estimate(82.0), "agrees"),
+        ("accuracy", estimate(80.0), estimate(82.1), "better"),
+        ("accuracy", estimate(99.9), estimate(99.6), "worse"),
+        ("accuracy", estimate(99.9), estimate(99.75), "agrees"),
+        ("accuracy", estimate(80.0, 4.0), estimate(77.3, 4.0), "agrees"),
+        ("accuracy", estimate(90.0, 4.0), estimate(89.9, 4.0), "inconclusive"),
+        ("accuracy", estimate(90.0, 4.0), estimate(86.0, 4.0), "worse"),
+        ("accuracy", estimate(80.0, None), estimate(50.0), "inconclusive"),
+        ("accuracy", estimate(80.0), estimate(50.0, None), "inconclusive"),
         ("1 - R2", estimate(0.3), estimate(0.2), "better"),
-        ("mean squared error", estimate(100.0), estimate(104.0), "agrees"),
-        ("seconds", estimate(1.0), estimate(2.9), "agrees"),
-        ("seconds", estimate(1.0), estimate(0.2), "better"),
-        ("rank of F", estimate(100.0), estimate(50.0), "differs"),
-        ("R2", None, estimate(0.9), "ours"),
+        ("R2", estimate(0.95), estimate(0.956), "better"),
+        ("mean squared error", estimate(100.0), estimate(111.0), "worse"),
+        ("seconds", estimate(1.0), estimate(0.01), "no verdict"),
+        ("rank of F", estimate(100.0), estimate(50.0), "no verdict"),
         ("R2", estimate(0.9), None, "not rerun"),
     ],
 )
 def test_verdicts_follow_the_rule(quantity, paper, ours, expected):
     assert verdict(paper, ours, QUANTITIES[quantity]) == expected
-    assert expected in VERDICTS
+
+
+def cell(method, paper, ours, number, why=""):
+    about = ("study", "paper", "place", "set", "accuracy", method)
+    return Agreement(*about, paper, ours, number=number, explanation=why)
+
+
+def test_each_printed_score_counts_once_and_is_compared_with_other_methods():
+    cells = [
+        cell("a, not measured", estimate(80.0), None, ("a",)),
+        cell("a", estimate(80.0), estimate(81.0), ("a",)),
+        cell("a, other rule", estimate(80.0), estimate(60.0), ("a",)),
+        cell("b", estimate(90.0), estimate(90.0), ("b",)),
+        cell("c", estimate(70.0), estimate(70.0), ("c",), "Not comparable, other data: x"),
+    ]
+    once = counted(cells)
+    assert [each.method for each in once] == ["a", "b", "c"]
+    assert mismatched(once, once) == {"better": 1, "worse": 1}
 
 
 def test_every_cell_that_differs_has_a_reason(kept):
     known = {text for text, _ in reasons()}
-    for cell in gather(kept):
-        assert cell.explanation in known or cell.verdict in ("agrees", "ours"), cell
+    for each in gather(kept):
+        unknown = each.explanation not in known
+        assert not (unknown and each.verdict in ("better", "worse", "not rerun")), each
 
 
 def test_every_printed_number_is_a_cell_or_has_no_number(kept):

@@ -469,8 +469,9 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     class_weight : dict or "balanced", optional
         Factors of C, each > 0.
     floor : float, default=0.0
-        Lower bound on the eigenvalues of P, 0 <= floor < 1; their mean is 1. With a floor > 0, the
-        kernel of TKL is universal (Theorem 15 of [1]_); with 0, P has a low rank.
+        Lower bound on the eigenvalues of P, 0 <= floor < 1; their mean is 1. With a floor > 0
+        and delta > 0, the kernel of TKL is universal (Theorem 15 of [1]_). With 0, P has a low
+        rank.
     tol : float, default=1e-3
         Certified gap at which a fit stops, relative to the objective, > 0.
     max_iter : int, default=500

@@ -6,7 +6,7 @@
 Here kappa(w) = p'w - epsilon |w|_1 as in `pliant.methods.svm.dual` (w = alpha y for
 classification). P >= floor I means that P - floor I is positive semi-definite, 0 <= floor < 1. For
 floor = 0 this is problem (7) of Talitckii, Colbert and Peet. A floor > 0 makes P positive definite,
-which makes every learned kernel universal (their Theorem 15). With
+which makes every learned kernel universal if delta > 0 (their Theorem 15). With
 
     P = floor I + (1 - floor) Q,    Q positive semi-definite, tr Q = n_P,
 
