@@ -35,7 +35,7 @@ Fact: TypeAlias = tuple[str, str]
 def describe_functions(
     estimator: BaseEstimator, feature_names: Sequence[str] = ()
 ) -> list[dict[str, Any]]:
-    """Describe each real-valued function of an estimator.
+    """Describe each decision or regression function of an estimator.
 
     The facts are ``n_support`` and ``n_iter``; with more than two classes, two ``classes``; with
     a certificate, ``objective``, ``gap`` and ``relative_gap`` (in the units of ``tol``). Others

@@ -80,8 +80,8 @@ def compare(
     time : array-like of shape (n_samples,), optional
         Times; test samples are later than all training samples.
     budget : float or None, default=300.0
-        Time limit in seconds, including the final fit. It limits which cells run but does not
-        affect their scores. After the first fold, methods too slow for the budget are dropped and,
+        Time limit in seconds, including the final fit. It determines which fits run, but not
+        their scores. After the first fold, methods too slow for the budget are dropped and,
         if `methods` is None, also methods too inaccurate for the blend. None means no limit.
     folds, repeats : int, default=5 and 2
         Number of folds, and of repeats with new random folds. A repeat starts only if it is
@@ -94,24 +94,24 @@ def compare(
     random_state : int, default=0
         Seed of all random draws.
     n_jobs : int, optional
-        Number of cells to run at the same time; None and -1 mean one per core. Cells run in
-        reused single-threaded processes.
+        Number of fits (of one method on one fold) to run at the same time; None and -1 mean one per
+        core. They run in reused single-threaded processes.
     executor : object with ``submit``, optional
-        Run the cells in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
-        the same time. A running cell is not stopped when the budget runs out.
+        Run the fits in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
+        the same time. A running fit is not stopped when the budget runs out.
     cache : path-like, optional
-        File for finished cells. Concurrent comparisons need separate files.
+        File for the results of finished fits. Concurrent comparisons need separate files.
     resume : bool, default=False
-        Reuse the finished cells in `cache`.
+        Reuse the results in `cache`.
     feature_names : sequence of n_features str, optional
     progress : bool or callable, default=False
         True prints a line to stderr after each fold. A function is called with a
-        `pliant.comparison.race.RaceState` whenever a cell starts or ends.
+        `pliant.comparison.race.RaceState` whenever a fit starts or ends.
 
     Returns
     -------
     ComparisonResult
-        After Ctrl-C, the result of the cells finished so far.
+        After Ctrl-C, the result contains only the fits (one per method and fold) that had finished.
 
     Raises
     ------

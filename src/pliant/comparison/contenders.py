@@ -246,7 +246,7 @@ def contenders_for(task: str, n_rows: int) -> list[Method]:
 def methods_of(
     given: Sequence[Any] | Literal["all"] | None, task: str, n_rows: int
 ) -> list[Method]:
-    """Convert names, methods, estimators and pairs (name, estimator) to methods.
+    """Convert method names, `Method` objects, estimators and (name, estimator) pairs to methods.
 
     None stands for the default methods, "all" for all installed methods. Raises TypeError for any
     other object, and ValueError for an empty list, a duplicate, an unknown name, or an estimator
@@ -279,7 +279,7 @@ def is_given(method: Method) -> bool:
 
 
 def _method_of(given: Any, taken: Collection[str]) -> Method:
-    """Convert a name, a method, an estimator or a pair to a method.
+    """Convert a method name, a `Method`, an estimator or a (name, estimator) pair to a `Method`.
 
     An unnamed estimator is named after its class; the second SVC is ``SVC-2``.
     """

@@ -1,8 +1,8 @@
-"""The journal: a file of JSON lines with finished cells, to resume an interrupted comparison.
+"""The journal: a file with the results of finished fits, to resume an interrupted comparison.
 
-The first line contains the format version and the key, a hash of the table, the protocol and the
-package versions. Each further line is one record. A file with a different key is refused. An
-incomplete last line, left by a killed process, is ignored.
+The file consists of JSON lines. The first line contains the format version and the key, a hash of
+the table, the protocol and the package versions. Each further line is one record. A file with a
+different key is refused. An incomplete last line, left by a killed process, is ignored.
 """
 
 from __future__ import annotations
@@ -143,8 +143,8 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise TableError(
-                f"{quoted(path, 200)}, line {number}: expected a finished cell; drop --resume to "
-                "start again"
+                f"{quoted(path, 200)}, line {number}: expected the result of a fit; drop --resume "
+                "to start again"
             ) from None
     return records
 

@@ -1,9 +1,9 @@
-"""Run the cells of a comparison fold by fold, in parallel, within a time budget.
+"""Run the methods of a comparison fold by fold, in parallel, within a time budget.
 
-After the first fold, methods too slow for the budget or too inaccurate for the blend are dropped.
-The remaining methods run all folds of the first repeat. A further repeat starts only if the
-remaining time is expected to suffice, so that all methods share their folds. The budget limits
-which cells run; it does not affect their scores.
+A *cell* is one method, fitted and scored on one fold. After the first fold, methods too slow for
+the budget or too inaccurate for the blend are dropped. The remaining methods run all folds of the
+first repeat. A further repeat starts only if the remaining time is expected to suffice, so that all
+methods share their folds. The budget limits which cells run; it does not affect their scores.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
 """Methods that run first on each fold; the others follow in the given order."""
 
 FIRST_SHARE = 1 / 3
-"""Maximum share of the budget for a cell of the first fold; 20 s are always allowed."""
+"""Maximum share of the budget for one method on the first fold; 20 s are always allowed."""
 
 HOPELESS, KEPT = 1.5, 3
 """A method is dropped if its loss on the first fold is significantly above `HOPELESS` times the
@@ -61,9 +61,9 @@ lowest loss; the `KEPT` best methods always stay."""
 
 @dataclass(frozen=True)
 class RaceState:
-    """The state of a comparison: finished and running cells, and times in seconds.
+    """The state of a comparison: finished and running fits on folds, and times in seconds.
 
-    `remaining` counts the cells that are running or may still run, `seconds` is the elapsed time,
+    `remaining` counts the fits that are running or may still run, `seconds` is the elapsed time,
     and `seconds_left` the remaining budget.
     """
 
@@ -76,7 +76,7 @@ class RaceState:
 
 @dataclass(eq=False)
 class Race:
-    """Run the methods' cells that are missing from the journal.
+    """Run every method on every fold, except for results that the journal file already contains.
 
     The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
     `selective`, methods too inaccurate for a blend are dropped after the first fold. `n_jobs` cells
@@ -123,7 +123,7 @@ class Race:
                     self.records[cell_of(record)] = record
 
     def run(self) -> None:
-        """Run the missing cells until all are done or the time budget runs out."""
+        """Run the cells without a record until all are done or the time budget runs out."""
         self._began = time.time()
         self._ends = inf if self.budget is None else self._began + self.budget
         threads = ThreadPoolExecutor(self._at_a_time)
@@ -147,7 +147,7 @@ class Race:
         return all(Cell(name, *place) in self.records for place in places)
 
     def reason(self, name: str) -> str:
-        """Return the reason for a method's missing cells."""
+        """Return the reason why a method has no records for some folds."""
         otherwise = "interrupted" if self.interrupted else "the budget ran out"
         return {**self.dropped, **self._cut}.get(name, otherwise)
 
@@ -186,7 +186,7 @@ class Race:
         return not (gone or cell in self.records or cell in self._running)
 
     def _perform(self, cell: Cell, ends: float | None) -> None:
-        """Put the record of a cell, or an unexpected error, into the queue."""
+        """Run one method on one fold; put its record, or an unexpected error, into the queue."""
         task = self.sample, self.protocol, self._methods[cell.method], cell
         try:
             self._ended.put(perform_apart(*task, ends, self.executor))

@@ -444,8 +444,9 @@ def as_kernel(
         A name in `KERNEL_NAMES`, a kernel object to clone, a function of two matrices, or
         "precomputed".
     X : array of shape (n, d)
-        The training points, which determine gamma="scale" and "auto", and the rho of "tl1": .7
-        times the sum of the feature ranges. For "precomputed", the Gram matrix.
+        The training points. They determine the value of gamma for "scale" and "auto". For "tl1",
+        they determine rho, which is .7 times the sum of the feature ranges. For "precomputed", X
+        is the Gram matrix.
     gamma : float or {"scale", "auto"}
         Parameter of named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional

@@ -21,7 +21,10 @@ BAR = 0.45
 
 
 def find_groups(ranks: Array, difference: float) -> list[tuple[int, int]]:
-    """Return (start, stop) of each maximal run of ascending ranks within `difference`."""
+    """Return (start, stop) of each maximal group whose ranks differ by less than `difference`.
+
+    The `ranks` are in ascending order.
+    """
     runs: list[tuple[int, int]] = []
     for first in range(len(ranks)):
         end = first + int((ranks[first:] - ranks[first] < difference).sum())

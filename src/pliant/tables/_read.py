@@ -208,7 +208,10 @@ def _detect_options(
 
 
 def _is_data(cells: Sequence[str]) -> bool:
-    """Return True if all cells of the first line are numbers or dates, or one is a decimal."""
+    """Return True if the first line contains data instead of column names.
+
+    Then every cell is a number or a date, or at least one cell is a decimal number.
+    """
     fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in cells)
     alike = all(NUMERAL.fullmatch(cell) or find_orders([cell])[0] for cell in cells)
     return bool(cells) and (fraction or alike)

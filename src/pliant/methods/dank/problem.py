@@ -71,11 +71,12 @@ def hadamard_dual(
     centred: bool = False,
     n_points: int | None = None,
 ) -> HadamardDual:
-    """Build the problem from the dual of a plain SVM and one of the three rules.
+    """Build the problem of DANK or KNPL; eta, tau and `centred` determine the rule.
 
     Parameters
     ----------
     plain : MarginDual
+        The dual of the plain SVM.
     eta : float
         > 0; inf for the plain SVM.
     tau : float
@@ -162,7 +163,7 @@ class HadamardDual:
         ----------
         beta : array of shape (n,)
         near : DualPoint, optional
-            A nearby point; its number of eigenvalues is the initial guess.
+            A nearby point; its number of eigenvalues above tau/2 is the initial guess.
         verify : bool
             Verify that no eigenvalue is missing, as required at the last point.
         """

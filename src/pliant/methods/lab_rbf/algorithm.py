@@ -44,8 +44,8 @@ class LABRBFAlgorithm(BaseEstimator):
         residuals (Algorithm 1 of the paper).
     initial_bandwidth : float or "auto", default="auto"
         Initial value of all bandwidths theta, for features scaled to [-1, 1]. "auto" learns one
-        theta per feature from two starts: equal bandwidths, and theta^2 proportional to the feature
-        importances of randomised trees. Each start uses the best of seven factors.
+        theta per feature from two starting points: equal bandwidths, and theta^2 proportional to
+        the feature importances of randomised trees, each with the best of seven factors.
     solver : {"lbfgs", "adam"}, default="lbfgs"
         "lbfgs" takes quasi-Newton steps of bounded size on all samples; "adam" uses mini-batches of
         128 samples.

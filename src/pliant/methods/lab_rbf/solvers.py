@@ -23,7 +23,7 @@ PATIENCE = 2  # Number of consecutive steps with a small decrease before the sol
 
 
 class Problem(Protocol):
-    """Function with a gradient; `adam` requires an average over rows."""
+    """A function with a gradient; for `adam`, the function must be an average over rows."""
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
         """Compute the value and gradient at x."""

@@ -176,7 +176,7 @@ class BaseMKL(BaseSVM[Candidates]):
     def _start(
         self, candidates: Candidates, problems: Sequence[SVMProblem], callback: Callback
     ) -> Array | None:
-        """Learn weights on a stratified sample; return None if n or a class is too small."""
+        """Learn weights on a stratified sample; return None if there are too few samples."""
         n = len(candidates.samples)
         if n < 2 * START_SAMPLES:
             return None
@@ -350,7 +350,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
         The primal objective of the SVM (the mean over pairs of classes), an upper bound on the
         optimum.
     lower_bound_ : float
-        Lower bound on the optimum: over all weights for "simple", else at the fitted weights.
+        Lower bound on the optimal objective. For "simple", the optimum is over all weights; for
+        other rules, the weights are fixed at `weights_`.
     dual_gap_ : float
         Difference between `objective_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays of shape (n_iter_,)
@@ -448,8 +449,8 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     weights_ : array of shape (n_kernels,)
         Weights d of the kernels.
     lower_bound_ : float
-        Lower bound on the optimum, in units of the scaled target: over all weights for "simple",
-        at the fitted weights otherwise.
+        Lower bound on the optimal objective, in units of the scaled target. For "simple", the
+        optimum is over all weights; for other rules, the weights are fixed at `weights_`.
     n_iter_ : int
         Number of weight vectors evaluated (steps + 1).
     dual_coef_ : array of shape (n_support,)

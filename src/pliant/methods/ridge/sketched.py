@@ -336,8 +336,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         If False, b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
         "cg" makes a pass over all samples per iteration. "direct" forms and factorises the normal
-        equations in one pass. "auto" switches to "direct" when the iterations have cost as much,
-        or uses "direct" immediately if five iterations would cost more.
+        equations in one pass. "auto" switches to "direct" when the iterations have cost as much as
+        "direct" does, or uses "direct" immediately if five iterations would cost more.
     tol : float, default=1e-6
         Stop at a ``certified_error_`` of at most ``tol``; > 0.
     max_iter : int, default=500
@@ -368,7 +368,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     objective_ : float
         The objective, summed over outputs.
     gap_ : float
-        Upper bound on objective minus minimum; see the notes of `SketchedKernelRidge`.
+        Upper bound on the difference between the objective and its minimum; see the notes of
+        `SketchedKernelRidge`.
     certified_error_ : float
         Upper bound on the root mean square difference between training predictions and optimal
         ones, in standard deviations of the target; the maximum over outputs.

@@ -11,8 +11,8 @@ dissimilar pairs, and dual variables lam >= 0,
     K = (K0^{-1} + L)^{-1},  L = sum_k s_k lam_k v v',   1/xi_k = 1/b_k - s_k lam_k/nu,
     g(lam) = log det(I + L K0) + nu sum_k log(1 - s_k lam_k b_k/nu)     (hard: - sum s_k lam_k b_k)
 
-where g is a lower bound on the optimum. log det cancels in the gap, as K is the minimiser for lam.
-The gap is a sum of non-negative terms,
+where g is a lower bound on the optimum. The log-determinants cancel in the gap, because K minimises
+the Lagrangian at lam. The gap is a sum of non-negative terms,
 
     gap = sum_k [ nu d_IS(x_k, b_k) - s_k lam_k p_k - nu log(1 - s_k lam_k b_k/nu) ],
 
@@ -152,7 +152,7 @@ class DistanceBounds:
         penalty = self.slack * np.asarray(x - np.log1p(x))
         dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
         value, lower = divergence + float(penalty.sum()), log_det + float(dual.sum())
-        gap = float((penalty - pull * p - dual).sum())  # summed by pair, as log det cancels
+        gap = float((penalty - pull * p - dual).sum())  # by pair: the log-determinants cancel
         return BoundsCertificate(gram, value, lower, gap, violation)
 
 
@@ -164,7 +164,10 @@ def squared_distances(gram: Array, pairs: Indices) -> Array:
 
 
 def separated_pairs(gram: Array, pairs: Indices) -> Mask:
-    """Return a mask of the pairs whose squared distance exceeds rounding: 1e-10 (K_ii + K_jj)."""
+    """Return a mask of pairs whose squared distance exceeds the rounding error.
+
+    The rounding error is estimated as 1e-10 (K_ii + K_jj).
+    """
     sums = gram.diagonal()[pairs].sum(axis=1)
     return np.asarray(squared_distances(gram, pairs) > 1e-10 * sums)
 

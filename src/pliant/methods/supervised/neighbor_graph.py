@@ -300,8 +300,8 @@ class NeighborGraphKernel(SpectralKernel):
     scales the mean of k(x, x) over the points to 1. Points are close in feature space if many short
     paths connect them. Created by `from_points`.
 
-    At a new point, each u_i is its mean over the linked points, divided by 1 - lambda_i
-    (Nystroem extension), or zero if 1 - lambda_i < 0.1.
+    The Nystroem extension of u_i to a new point is the mean of u_i over the linked points, divided
+    by 1 - lambda_i. It is zero if 1 - lambda_i < 0.1.
 
     The parameters are the same as in `SpectralKernel`, with u_i as `vectors`.
 

@@ -110,7 +110,7 @@ class SCGLogDetLearner(KernelLearner):
     members_ : array of shape (a,)
         Row indices of the points in the graph.
     strength_ : float
-        The fixed or selected strength, before scaling.
+        The given or selected value of `strength`, before `scale_strength=True` divides it.
     objective_ : float
         The optimal value, log det(I + gamma S K0).
     classes_ : array of shape (n_classes,) or None

@@ -171,7 +171,7 @@ class SCGSpectrum(NamedTuple):
 
 
 class GraphCoupling(NamedTuple):
-    """R and G in the q coordinates of the graph, shapes (q, a) and (q, q).
+    """R, shape (q, a), and G, shape (q, q), in the q-dimensional coordinates of `SupervisedGraph`.
 
     `log_det` is log det(S + (I - S) R). If gamma K0 is large, R is small, so the null vector of S
     must be exact. With labels, S has an eigenvalue of exactly 0, which avoids cancellation.
@@ -186,7 +186,7 @@ class GraphCoupling(NamedTuple):
         """Compute the coupling for R of shape (a, a)."""
         left = graph.coordinates(inverse)
         within = _symmetrize(graph.coordinates(left.T))
-        # G = (S + (I - S) R)^{-1} (I - S) in the q coordinates, outside which I - S is zero
+        # G = (S + (I - S) R)^{-1} (I - S) in these coordinates; outside, I - S is zero
         complement = np.eye(len(within)) - graph.reduced
         system = graph.reduced + complement @ within
         lu = scipy.linalg.lu_factor(system, overwrite_a=True, check_finite=False)
@@ -231,9 +231,9 @@ class SCGLogDetPath:
     .. math:: \min_K D_{ld}(K, K_0) + \gamma \, \mathrm{tr}(K S)
 
     (see `SCGLogDetLearner`) with the same K0, for different :math:`\gamma`, weights and labels. The
-    eigendecomposition of K0 is computed once. Each new strength costs two matrix products, and
-    each labelling O(n^2 q) for q classes. A graph that omits h points, as for a held-out fold,
-    costs an additional O(h^3 + n h^2). For pairs, q is the number of points in the graph.
+    eigendecomposition of K0 is computed once. Each new strength takes two matrix products, and
+    each labelling O(n^2 q) operations for q classes. A graph that omits h points, as for a held-out
+    fold, takes O(h^3 + n h^2) more. For pairs, q is the number of points in the graph.
 
     Parameters
     ----------

@@ -21,7 +21,8 @@ Solvers update a `WorkingBlock`: the dual in some coordinates, with the others h
 g = p - u - c beta o v is the gradient of the smooth part, with u = K beta and v = (K o K) beta^2.
 The kinks and bounds enter through up_s and down_s, the right and left derivatives of
 epsilon_s |beta_s|, infinite at a bound. In beta_s, h has the right derivative rise_s = g_s - up_s
-and the left derivative fall_s = g_s - down_s. At the optimum no rise exceeds any fall.
+and the left derivative fall_s = g_s - down_s. At the optimum, max_s rise_s <= min_s fall_s:
+raising one coordinate and lowering another by the same amount cannot increase h.
 """
 
 from __future__ import annotations
@@ -187,13 +188,13 @@ class WorkingBlock:
         return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
 
     def rates(self) -> tuple[Array, Array]:
-        """Return rise and fall, shape (m,) each, as in the module docstring."""
+        """Return the derivatives rise and fall of the module docstring, shape (m,) each."""
         up, down = one_sided_slopes(self.beta, self.lower, self.upper, self.epsilon)
         return self.g - up, self.g - down
 
     @property
     def violation(self) -> float:
-        """The largest rise minus the smallest fall, the rate of the best pair; <= 0 if optimal."""
+        """max_s rise_s - min_s fall_s, the largest slope of h along a pair; <= 0 at the optimum."""
         rise, fall = self.rates()
         return float(rise.max() - fall.min())
 

@@ -539,7 +539,7 @@ def build_tessellated(
 
 
 def _sum_over_pairs(X: Array, weighted: Array, box: Box) -> Array:
-    """Compute weighted' B weighted, shape (q, q), B_kl the measure of [max(x_k, x_l), b]."""
+    """Compute weighted' B weighted, shape (q, q); B_kl is the measure of [max(x_k, x_l), b]."""
     total = np.zeros((weighted.shape[1],) * 2)
     blocks = list(slices(len(X), 128))  # tiles of B fit into the processor cache
     for i, rows in enumerate(blocks):

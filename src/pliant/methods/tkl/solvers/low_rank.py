@@ -4,7 +4,8 @@
 
 with the symbols of `pliant.methods.tkl.problem`. The optimal P has a rank of one to three, so V has
 only a few columns. f has the gradient -(n_P/|V|^2) (D V - V <V, D V>/|V|^2) at the maximising w
-(Danskin's theorem). A step costs one support vector machine (SVM), and L-BFGS takes 5 to 20 steps.
+(Danskin's theorem). Each step solves one support vector machine (SVM), and L-BFGS takes 5 to 20
+steps.
 At a stationary V with an open gap, the top eigenvector of D is a descent direction outside the
 columns of V and is appended to V.
 
@@ -39,7 +40,7 @@ INNER_SHARE = 0.1
 """Tolerance of an SVM relative to the gap of the search."""
 
 SVM_STEPS = 1000
-"""Maximum steps per sample of an SVM solver; the bounds hold even if it stops early."""
+"""Maximum number of SVM solver steps per sample; the bounds hold even if the solver stops early."""
 
 WINDOW = 50
 """Number of SVMs over which slow progress is measured; most searches finish earlier."""
@@ -157,10 +158,10 @@ class Search:
         return Status.IDLE if self.idle >= 100 or slow else None
 
     def accuracy(self, expected_gain: float = np.inf) -> float:
-        """Return the absolute accuracy for the next SVM, given the expected decrease of f."""
+        """Return the absolute tolerance of the next SVM, given the expected decrease of f."""
         if not np.isfinite(self.upper):
             return np.inf
-        # at least 1 % of the gap, as more accuracy would not pay off for small steps
+        # at least 1 % of the gap, as a smaller tolerance would not pay off for small steps
         gain = np.clip(expected_gain, 0.01 * self.gap, self.gap)
         return INNER_SHARE * max(float(gain), 0.2 * self.tol * abs(self.upper))
 
@@ -199,7 +200,7 @@ class Search:
         accuracy: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
-        """Solve an SVM to the absolute `accuracy`, or 3 % of min(`upper`, `zero_gap`) if smaller.
+        """Solve an SVM to the absolute tolerance min(`accuracy`, 0.03 `upper`, 0.03 `zero_gap`).
 
         `plain` is the same SVM without the proximal term.
         """
