@@ -201,6 +201,16 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
         if not str(error).startswith("float() argument"):  # keep scikit-learn's errors
             raise
         raise TypeError(f"expected X and y to hold numbers: {error}") from None
+    except ValueError as error:
+        first = str(error).partition("\n")[0]
+        texts = first.startswith("could not convert") and np.asarray(data[0]).dtype.kind in "OUS"
+        if not (texts or first.startswith("Input X contains NaN")):
+            raise
+        pipeline = f"make_pipeline(TableFeatures(), {type(estimator).__name__}())"
+        raise ValueError(
+            f"{first.rstrip('.')}: pliant.TableFeatures encodes text, dates and missing values, as "
+            f"in {pipeline}"
+        ) from None
     parts = checked if isinstance(checked, tuple) else (checked,)
     for name, part in zip(("X", "y"), parts, strict=False):
         if isinstance(part, np.ndarray) and part.dtype == np.float64:

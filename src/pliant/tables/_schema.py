@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -30,7 +31,6 @@ from pliant.tables._columns import (
     refuse,
     refuse_missing,
 )
-from pliant.tables._encoder import ColumnEncoder, make_encoder
 from pliant.tables._infer import TableFormat
 from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
 from pliant.tables._read import PathLike, read_table
@@ -247,11 +247,6 @@ class TableSchema:
         starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
         return zip(starts, self.columns, strict=False)
 
-    def encoder(self, **options: Any) -> ColumnEncoder:
-        """Return an unfitted `ColumnEncoder` with `options` as its other parameters."""
-        task = "classification" if self.target is None else self.target.task
-        return make_encoder(self.categories, self.texts, **{"task": task, **options})
-
     def remarks(self) -> list[str]:
         """Return notes for the user: columns left out, and uncertain inferences."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
@@ -313,6 +308,13 @@ class TableSchema:
         _check_rows(frame, [self.target.name])
         return self.target.values(frame[self.target.name])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for model files, where one text takes less space than many."""
+        return {"schema": json.dumps(self.to_dict())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(self.from_dict(json.loads(state["schema"]))))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON data."""
         return to_json(self)
@@ -326,6 +328,23 @@ class TableSchema:
         target = [] if schema.target is None else [schema.target.name]
         check_unique([*(column.name for column in schema.columns), *target], "the schema")
         return schema
+
+
+TableSchema.__module__ = "pliant.tables"
+
+
+def guess_task(y: npt.ArrayLike | None) -> Task:
+    """Infer the task from a target, as in `TableSchema.fit`; regression without one."""
+    values = np.asarray(y)
+    values = np.array(values.tolist()) if values.dtype.kind == "O" else values
+    if y is None:
+        return "regression"
+    if values.dtype.kind not in "iuf":
+        return "classification"
+    distinct = np.unique(values).size
+    whole = bool(np.isfinite(values).all() and (values == np.floor(values)).all())
+    few = distinct <= min(MAX_CLASSES, values.size / ROWS_PER_CLASS)
+    return "classification" if whole and (few or distinct == 2) else "regression"
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> str:
