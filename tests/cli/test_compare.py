@@ -478,7 +478,7 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_in_a_real_run(folder):
     words = ["compare", "patients.csv", "--target", "sick", "--budget", "none", "--jobs", "1"]
-    command = [sys.executable, "-m", "pliant.cli", *words, "--methods", "dummy,gp,tkl"]
+    command = [sys.executable, "-m", "pliant", *words, "--methods", "dummy,gp,tkl"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

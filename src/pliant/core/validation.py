@@ -83,8 +83,8 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
+    """Return `value` as a bool if it is True, False, 1 or 0."""
+    if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
         raise ValueError(f"expected {name} to be True or False, got {one_line(plain(value))}")
     return bool(value)
 

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from pliant.core.estimators import BaseEstimator, TransformerMixin
-from pliant.core.exceptions import TableError
+from pliant.core.exceptions import TableError, set_public_module
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -395,8 +395,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"the transformers do not match the features: {error}") from None
 
 
-ColumnEncoder.__module__ = "pliant.tables"
-TableFeatures.__module__ = "pliant"
+set_public_module({**globals(), "__name__": "pliant.tables"}, ["ColumnEncoder"])
+set_public_module({**globals(), "__name__": "pliant"}, ["TableFeatures"])
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:
