@@ -209,7 +209,8 @@ def test_the_command_line_predicts_with_a_pipeline_from_python(tmp_path, capsys)
 @pytest.mark.parametrize("learner", [LABRBFRegressor, LABRBFClassifier, pliant.DANKRegressor])
 def test_an_estimator_that_meets_texts_or_gaps_names_the_features(learner):
     y = np.arange(N) % 2
-    for rows in (X[["heated"]], X[["size"]], X[["size", "day"]].to_numpy()):
+    dates = X[["size"]].assign(day=pd.to_datetime(X["day"]))
+    for rows in (X[["heated"]], X[["size"]], X[["size", "day"]].to_numpy(), dates):
         with pytest.raises(
             ValueError, match=rf"make_pipeline\(TableFeatures\(\), {learner.__name__}"
         ):

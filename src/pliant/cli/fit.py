@@ -43,9 +43,8 @@ from pliant.cli.report import (
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
-from pliant.comparison.outcome import from_frames
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.reading import read_sample
+from pliant.comparison.reading import from_frames, read_sample
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import around, cross_validate, last_step, names_after
 from pliant.core.estimators import BaseEstimator

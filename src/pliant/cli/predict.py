@@ -128,7 +128,10 @@ def _check_prediction(model: Any, features: int, path: Path) -> None:
 
 
 class TablePredictor:
-    """Predict the chunks of a table in order; `n_rows` counts the predicted rows."""
+    """Predict the chunks of a table in order.
+
+    `reading` is the format of the training table; `n_rows` counts the predicted rows.
+    """
 
     def __init__(
         self,
@@ -141,6 +144,7 @@ class TablePredictor:
         threshold: str | None = None,
     ) -> None:
         loaded, self._schema = load_with_schema(path)
+        self.reading = self._schema.reading
         self._model = loaded.model
         machine = last_step(self._model)
         kind = type(machine).__name__
@@ -183,11 +187,6 @@ class TablePredictor:
             ) from None
         check_share("--threshold", least)
         return labels.index(name) if equals else 1, least
-
-    @property
-    def reading(self) -> TableFormat:
-        """The format of the training table."""
-        return self._schema.reading
 
     def __call__(
         self, frame: pd.DataFrame, tick: Tick | None = None, text: pd.DataFrame | None = None

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from pliant.comparison import statistics
 from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
@@ -20,14 +19,13 @@ from pliant.comparison.cells import fit_apart
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
-from pliant.comparison.reading import TablePipeline
+from pliant.comparison.reading import from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
 from pliant.comparison.text import known
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
-from pliant.tables import TableFeatures, TableSchema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,16 +242,6 @@ class Outcome:
         weights = self.weights
         rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
         return pd.DataFrame(rows)
-
-
-def from_frames(model: Any, schema: TableSchema) -> TablePipeline:
-    """Prepend the features of a table to an estimator fitted to them."""
-    first = TableFeatures(encode=False, schema=schema)
-    first.schema_ = schema
-    first.feature_names_in_ = np.array([each.name for each in schema.columns], dtype=object)
-    first.n_features_in_ = len(schema.columns)
-    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
-    return TablePipeline([("table", first), *steps])
 
 
 def row_of(standing: Standing) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from pliant.comparison.sample import Sample, check_column
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables import TableFormat, TableSchema
+from pliant.tables import TableFeatures, TableFormat, TableSchema
 from pliant.tables._columns import (
     DateOrder,
     find_orders,
@@ -264,3 +264,13 @@ class TablePipeline(Pipeline):
 
 
 TablePipeline.__module__ = "pliant.comparison"
+
+
+def from_frames(model: Any, schema: TableSchema) -> TablePipeline:
+    """Prepend the features of a table to an estimator fitted to them."""
+    first = TableFeatures(encode=False, schema=schema)
+    first.schema_ = schema
+    first.feature_names_in_ = np.array([each.name for each in schema.columns], dtype=object)
+    first.n_features_in_ = len(schema.columns)
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    return TablePipeline([("table", first), *steps])

@@ -197,19 +197,17 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
     except OverflowError as error:
         raise ValueError(f"expected numbers that fit in float64: {error}") from None
-    except TypeError as error:
-        if not str(error).startswith("float() argument"):  # keep scikit-learn's errors
-            raise
-        raise TypeError(f"expected X and y to hold numbers: {error}") from None
-    except ValueError as error:
-        first = str(error).partition("\n")[0]
-        texts = first.startswith("could not convert") and np.asarray(data[0]).dtype.kind in "OUS"
-        if not (texts or first.startswith("Input X contains NaN")):
-            raise
-        pipeline = f"make_pipeline(TableFeatures(), {type(estimator).__name__}())"
+    except (TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        if reason.startswith("float() argument"):
+            raise TypeError(f"expected X and y to hold numbers: {error}") from None
+        texts = reason.startswith("could not convert") and np.asarray(data[0]).dtype.kind in "OUS"
+        dates = "could not be promoted" in reason
+        if not (texts or dates or reason.startswith("Input X contains NaN")):
+            raise  # keep scikit-learn's errors
         raise ValueError(
-            f"{first.rstrip('.')}: pliant.TableFeatures encodes text, dates and missing values, as "
-            f"in {pipeline}"
+            f"{reason}: pliant.TableFeatures encodes text, dates and missing values, as in "
+            f"make_pipeline(TableFeatures(), {type(estimator).__name__}())"
         ) from None
     parts = checked if isinstance(checked, tuple) else (checked,)
     for name, part in zip(("X", "y"), parts, strict=False):

@@ -177,17 +177,8 @@ class TableSchema:
         task : {"classification", "regression"}, optional
             By default, classification for text, booleans, and integers with two values, or with at
             most 20 averaging at least ten rows; otherwise regression.
-        missing : {"impute", "error"}, default="impute"
-            Leave missing features to the encoder, or raise an error. A missing target is always
-            an error.
-        drop : sequence of str, default=()
-            Columns to leave out.
-        keep : sequence of str, default=()
-            Columns to keep even if they look like ids or are constant.
-        categorical : sequence of str, default=()
-            Columns to treat as categories, such as numeric codes.
-        date_order : {"ymd", "dmy", "mdy"}, optional
-            The order of day and month in dates; inferred by default.
+        missing, drop, keep, categorical, date_order
+            As in `pliant.TableFeatures`; a missing target is always an error.
 
         Raises
         ------
