@@ -40,7 +40,7 @@ from pliant import compare
 from pliant.comparison.cells import FittedMethod, fit_apart, predictions_of
 from pliant.comparison.metrics import Predictions
 from pliant.comparison.text import TextColumn
-from pliant.persistence import save_model
+from pliant.persistence import save
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 """Share of training rows, and maximum numbers of training and test rows."""
@@ -126,7 +126,7 @@ def race(entry: Mapping[str, Any], seed: int, folder: Path, budget: float | None
     scores["blend"] = scores_of(y, predictions)
     expected = result.expected
     with tempfile.TemporaryDirectory() as place:
-        save_model(blend, Path(place) / "model.pliant")
+        save(blend, Path(place) / "model.pliant")
         size = (Path(place) / "model.pliant").stat().st_size
     return {
         "scores": scores,

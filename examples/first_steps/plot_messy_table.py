@@ -19,9 +19,9 @@ import numpy as np
 from sklearn.metrics import r2_score
 from sklearn.pipeline import make_pipeline
 
-from pliant import LABRBFRegressor
+from pliant import LABRBFRegressor, TableFeatures
 from pliant.datasets import write_rentals
-from pliant.tables import TableSchema, detect_format, read_table
+from pliant.tables import detect_format, read_table
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder, "rentals.csv")
@@ -31,21 +31,18 @@ with tempfile.TemporaryDirectory() as folder:
     frame = read_table(path)
 
 # %%
-# The schema is learned from the training rows alone. Its remarks list the excluded columns and the
-# reasons.
+# `TableFeatures` learns the roles of the columns and their encoding from the training rows alone.
+# The remarks of its schema list the excluded columns and the reasons.
 
 train, test = frame.iloc[:450], frame.iloc[450:]
-schema = TableSchema.fit(train, "revenue")
-print(*schema.remarks(), sep="\n")
+model = make_pipeline(TableFeatures(), LABRBFRegressor(random_state=0))
+model.fit(train.drop(columns="revenue"), train["revenue"])
+print(*model[0].schema_.remarks(), sep="\n")
 
 # %%
-# `TableSchema.features` converts cells to numbers without learning from them; the encoder
-# is the step of the pipeline that imputes missing values and encodes the categories.
+# The pipeline finds the columns of new rows by name.
 
-model = make_pipeline(schema.encoder(), LABRBFRegressor(random_state=0))
-model.fit(schema.features(train), schema.target_values(train))
-predicted = model.predict(schema.features(test))
-revenue = schema.target_values(test)
+predicted, revenue = model.predict(test), test["revenue"]
 
 fig, ax = plt.subplots(figsize=(5, 4), layout="constrained")
 ax.plot(revenue, predicted, "o", alpha=0.6)
@@ -56,7 +53,7 @@ plt.show()
 # %%
 # These are the five most relevant features, with their names in the schema.
 
-names = np.array(model[0].get_feature_names_out(schema.feature_names))
+names = model[0].get_feature_names_out()
 order = np.argsort(-model[-1].feature_relevance_)[:5]
 print(*names[order], sep=", ")
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_diabetes
 
-from pliant import LABRBFRegressor
-from pliant.persistence import load_model, save_model
+from pliant import LABRBFRegressor, save
+from pliant.persistence import load_file
 
 X, y = load_diabetes(return_X_y=True, as_frame=True)
 model = LABRBFRegressor(random_state=0).fit(X, y)
@@ -29,9 +29,9 @@ model = LABRBFRegressor(random_state=0).fit(X, y)
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder, "diabetes.pliant")
-    save_model(model, path, metadata={"data": "diabetes", "unit": "progression after one year"})
+    save(model, path, metadata={"data": "diabetes", "unit": "progression after one year"})
     print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
-    loaded = load_model(path)
+    loaded = load_file(path)
 print(loaded.metadata)
 
 # %%
@@ -48,10 +48,9 @@ ax.set_title("a loaded model")
 plt.show()
 
 # %%
-# ``summary()`` has the same form for all methods of pliant.
+# ``summary()`` has the same form for all methods of pliant, and prints as a table.
 
-(function,) = again.summary().functions
-print(f"{function.n_support} support points")
+print(again.summary())
 
 # %%
 # The loaded model makes the same predictions as the saved one.

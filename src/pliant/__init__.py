@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     )
     from pliant.methods.supervised.information import SideInformation, scg_loss
     from pliant.metrics import kernel_alignment
+    from pliant.persistence import load, save
+    from pliant.tables import TableFeatures
 
 __all__ = [
     "AsymmetricKernelRidge",
@@ -84,12 +86,15 @@ __all__ = [
     "TKLClassifier",
     "TKLRegressor",
     "TableError",
+    "TableFeatures",
     "UniformWeightsWarning",
     "__version__",
     "batch_decision_function",
     "compare",
     "fit",
     "kernel_alignment",
+    "load",
+    "save",
     "scg_loss",
 ]
 
@@ -99,16 +104,22 @@ _ELSEWHERE = {
     "NonPSDWarning": "pliant.core.exceptions",
     "SideInformation": "pliant.methods.supervised.information",
     "TableError": "pliant.core.exceptions",
+    "TableFeatures": "pliant.tables",
     "UniformWeightsWarning": "pliant.core.exceptions",
     "compare": "pliant.comparison",
     "fit": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
+    "load": "pliant.persistence",
+    "save": "pliant.persistence",
     "scg_loss": "pliant.methods.supervised.information",
 }
 """Modules of the public names that are not in `pliant.methods`."""
 
-_MODULES = ("core", "kernels", "methods", "metrics")
-"""Public submodules that are attributes of the package."""
+_MODULES = (
+    *("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots"),
+    *("registry", "tables"),
+)
+"""Submodules that are attributes of the package."""
 
 
 def __getattr__(name: str) -> Any:
@@ -124,5 +135,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names in the package, including those not imported yet."""
-    return sorted({*globals(), *__all__, *_MODULES})
+    """Return the public names and modules, including those not imported yet."""
+    return sorted({*__all__, *_MODULES})

@@ -18,7 +18,7 @@ from pliant import LABRBFClassifier
 from pliant.cli.fit import _default_method
 from pliant.comparison import BASELINES, Protocol, Sample
 from pliant.comparison.folds import outer_split
-from pliant.persistence import load_model
+from pliant.persistence import load
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -38,7 +38,7 @@ def test_without_a_method_it_is_lab_rbf(pliant):
     words = ("--json", "r.json", "--out", "m.pliant", "--cv", 0, "--param", "max_iter=2")
     assert fit(pliant, "sick", *words).startswith("lab-rbf: classification of 'sick'")
     assert json.loads(Path("r.json").read_text(encoding="utf-8"))["method"] == "lab-rbf"
-    assert isinstance(load_model("m.pliant").model[-1], LABRBFClassifier)
+    assert isinstance(load("m.pliant")[-1], LABRBFClassifier)
     assert _default_method({"kernel": "precomputed"}) == "dank"
     assert _default_method({"kernel": "linear"}) == _default_method({}) == "lab-rbf"
 

@@ -11,14 +11,12 @@ from sklearn.pipeline import make_pipeline
 
 from pliant import TableError
 from pliant.cli.predict import TablePredictor
-from pliant.persistence import load_model, save_model
-from pliant.tables import TableSchema, read_table
+from pliant.persistence import load, save
+from pliant.tables import TableFeatures, read_table
 
 
 def expected(model, table, method="predict"):
-    loaded = load_model(model)
-    X = TableSchema.from_dict(loaded.schema).features(read_table(table))
-    return getattr(loaded.model, method)(X)
+    return getattr(load(model), method)(read_table(table))
 
 
 @pytest.mark.parametrize("target", ["sick", "grade", "amount"])
@@ -59,10 +57,9 @@ def test_a_folder_of_files_is_one_table(pliant, folder, models):
 
 
 def saved(path, frame, **choices):
-    """Save a linear model of a table, and return its predictor."""
-    schema = TableSchema.fit(frame, "y", **choices)
-    X, y = schema.features(frame), schema.target_values(frame)
-    save_model(make_pipeline(schema.encoder(), Ridge()).fit(X, y), path, schema=schema.to_dict())
+    """Save a linear pipeline from Python, and return its predictor."""
+    features = TableFeatures(**choices)
+    save(make_pipeline(features, Ridge()).fit(frame.drop(columns="y"), frame["y"]), path)
     return TablePredictor(path)
 
 

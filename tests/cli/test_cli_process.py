@@ -14,7 +14,7 @@ from pliant._version import __version__
 from pliant.cli import main
 from tests.cli.conftest import NOTE, patients, write
 
-PLIANT = [sys.executable, "-m", "pliant.cli"]
+PLIANT = [sys.executable, "-m", "pliant"]
 
 posix_only = pytest.mark.skipif(os.name == "nt", reason="signals and pipes of POSIX")
 

@@ -23,7 +23,7 @@ import pliant as package
 from pliant.cli.compare import Plan, parse_duration
 from pliant.cli.options import TableOptions
 from pliant.comparison import BlendClassifier, BlendRegressor, ComparisonResult
-from pliant.persistence import load_model
+from pliant.persistence import load
 from pliant.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, run_here, write
 from tests.comparison.report.report_cases import METHODS, result
@@ -178,8 +178,8 @@ def test_a_blend_of_numbers_is_saved_shown_and_predicts_intervals(pliant, folder
     assert re.search(r"method blend: 0\.\d\d (linear|extra-trees), 0\.\d\d ", shown)
     assert "Predict with the blend: R2" in shown
     assert re.search(r"scores R2 0\.\d+ ± 0\.\d+, RMSE", shown)
-    model = load_model("m.pliant").model
-    assert isinstance(model, BlendRegressor)
+    model = load("m.pliant")
+    assert isinstance(model[-1], BlendRegressor)
     found = pliant("predict", "m.pliant", "t.csv", "--interval", 0.8)
     frame, truth = pd.read_csv(io.StringIO(found.out)), pd.read_csv("t.csv").y
     assert list(frame) == ["prediction", "low", "high"]
@@ -193,7 +193,7 @@ def test_a_blend_of_classes_is_saved_and_predicts_probabilities(pliant, folder, 
     words = ("--methods", "linear,forest,dummy", *QUICK, "--out", "m.pliant")
     done = pliant("compare", "t.csv", "--target", target, *words)
     assert done.code == 0, done.err
-    assert isinstance(load_model("m.pliant").model, BlendClassifier)
+    assert isinstance(load("m.pliant")[-1], BlendClassifier)
     found = pliant("predict", "m.pliant", "t.csv", "--proba")
     frame = pd.read_csv(io.StringIO(found.out))
     labels = sorted(set(pd.read_csv("t.csv")[target]))
@@ -236,7 +236,7 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
     done = pliant("fit", "t.csv", *words, "--json", "r.json")
     assert done.code == 0, done.err
     assert "Predict with the blend" in done.out
-    assert isinstance(load_model("m.pliant").model, BlendRegressor) == (not single)
+    assert isinstance(load("m.pliant")[-1], BlendRegressor) == (not single)
     assert json.loads(Path("r.json").read_text("utf-8"))["budget"] <= 60
     assert sorted(p.name for p in folder.iterdir()) == [
         "m.pliant", "patients.csv", "r.json", "t.csv",
@@ -478,7 +478,7 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_in_a_real_run(folder):
     words = ["compare", "patients.csv", "--target", "sick", "--budget", "none", "--jobs", "1"]
-    command = [sys.executable, "-m", "pliant.cli", *words, "--methods", "dummy,gp,tkl"]
+    command = [sys.executable, "-m", "pliant", *words, "--methods", "dummy,gp,tkl"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

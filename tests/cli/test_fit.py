@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from pliant import DANKClassifier, DANKRegressor
 from pliant.comparison import Protocol, compare_sample, read_sample
 from pliant.comparison.cells import perform
-from pliant.persistence import load_model
+from pliant.persistence import load
 from pliant.registry import METHODS
-from pliant.tables import TableSchema, read_table
+from pliant.tables import read_table
 from tests.cli.conftest import write
 
 DANK = ("--method", "dank")
@@ -58,16 +58,15 @@ def test_the_report(pliant, folder):
 
 def test_the_model_is_what_python_would_learn(result):
     result("--out", "m.pliant", "--param", "C=3", "--param", "gamma=0.5")
-    loaded = load_model("m.pliant")
+    loaded = load("m.pliant")
     frame = pd.read_csv("patients.csv")
-    schema = TableSchema.from_dict(loaded.schema)
-    assert schema.feature_names == ("age", "dose", "colour")
-    names = loaded.model[:-1].get_feature_names_out(schema.feature_names)
+    assert loaded[0].schema_.feature_names == ("age", "dose", "colour")
+    names = loaded[:-1].get_feature_names_out()
     assert names.tolist() == ["age", "dose", "colour=blue", "colour=red"]
     twin = make_pipeline(StandardScaler(), DANKClassifier(C=3, gamma=0.5))
     twin.fit(features(frame), frame.sick)
     np.testing.assert_array_equal(
-        loaded.model.decision_function(schema.features(frame)),
+        loaded.decision_function(frame),
         twin.decision_function(features(frame)),
     )
 
@@ -141,13 +140,11 @@ def test_missing_features_can_be_imputed(pliant, folder):
     Path("gaps.csv").write_text(text, encoding="utf-8")
     words = ("gaps.csv", "--target", "sick", "--out", "m.pliant")
     assert pliant("fit", *words, *DANK).code == 0
-    schema = TableSchema.from_dict(load_model("m.pliant").schema)
-    assert schema.categories[2] == ("blue", "red")
+    model = load("m.pliant")
+    assert model[0].schema_.categories[2] == ("blue", "red")
     frame = read_table("gaps.csv").assign(colour=[None, "blue"] * 30)
-    decisions = load_model("m.pliant").model.decision_function(schema.features(frame))
-    filled = frame.assign(colour="blue")
-    expected = load_model("m.pliant").model.decision_function(schema.features(filled))
-    np.testing.assert_array_equal(decisions, expected)
+    expected = model.decision_function(frame.assign(colour="blue"))
+    np.testing.assert_array_equal(model.decision_function(frame), expected)
 
 
 def test_a_solver_that_was_stopped_says_so_once(pliant, folder):

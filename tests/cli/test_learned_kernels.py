@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pliant.persistence import load_model
+from pliant.persistence import load
 
 OF_PARTS = ("alignment", "eigenvectors", "parts of the graph")
 FACTS = {
@@ -44,7 +44,7 @@ def test_fit_predict_and_info(pliant, folder, name, target):
 def test_parameters_of_the_parts(pliant, folder):
     words = ("--param", "learner__strength=3", "--param", "machine__C=7", "--json", "r.json")
     assert pliant(*fit("sick", "--method", "scg-ldk", "--out", "m.pliant", *words)).code == 0
-    machine = load_model("m.pliant").model[-1]
+    machine = load("m.pliant")[-1]
     assert (machine.learner_.strength, machine.machine_.C, machine.random_state) == (3, 7, 0)
     found = json.loads(Path("r.json").read_text(encoding="utf-8"))
     assert found["parameters"]["learner__strength"] == 3

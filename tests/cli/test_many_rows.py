@@ -18,9 +18,8 @@ from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
 from pliant.kernels import PartitionedKernel
-from pliant.persistence import load_model
+from pliant.persistence import load
 from pliant.registry import METHODS
-from pliant.tables import TableSchema
 
 N = 120
 DANK = ("--method", "dank")
@@ -54,7 +53,7 @@ def learned(pliant, table):
         )  # fmt: skip
         assert done.code == 0, done.err
         result = json.loads(Path("r.json").read_text(encoding="utf-8"))
-        return last_step(load_model("m.pliant").model), result
+        return last_step(load("m.pliant")), result
 
     return run
 
@@ -64,8 +63,8 @@ def learned(pliant, table):
 def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, prediction):
     parts = {"n_parts": 4, "prediction": prediction}
     machine, result = learned(target, "--param", f"partition={json.dumps(parts)}")
-    frame, loaded = pd.read_csv("t.csv"), load_model("m.pliant")
-    X = TableSchema.from_dict(loaded.schema).features(frame)
+    frame, loaded = pd.read_csv("t.csv"), load("m.pliant")
+    X = loaded[0].transform(frame)
     partition = KMeansPartition(**parts)
     if target == "side":
         model = make_pipeline(StandardScaler(), DANKClassifier(partition=partition))
@@ -123,7 +122,7 @@ def test_memory_does_not_grow_with_the_rows_to_predict(pliant, folder):
     words = ("--target", "side", "--drop", "height", "--cv", 0, *DANK, "--param", "tau=0")
     for name, way in (("exact", ()), ("parts", ("--param", 'partition={"n_parts": 4}'))):
         assert pliant("fit", "train.parquet", *words, *way, "--out", name).code == 0
-        assert len(load_model(name).model[-1].support_) > 100
+        assert len(load(name)[-1].support_) > 100
     frame, asked = table(FEW, 1), []
     for rows in (FEW, MANY):
         whole = pd.concat([frame] * (rows // FEW), ignore_index=True)

@@ -11,9 +11,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.persistence import load_model
+from pliant.persistence import load
 from pliant.registry import METHODS
-from pliant.tables import TableSchema, iter_table, read_table
+from pliant.tables import TableFeatures, TableSchema, iter_table, read_table
 
 SMALL = {"n_support": 8, "n_members": 2, "max_iter": 4}
 WORDS = [word for name, value in SMALL.items() for word in ("--param", f"{name}={value}")]
@@ -53,18 +53,18 @@ def test_the_model_is_that_of_the_whole_table(pliant, table, kind, target):
     words = ("--target", target, "--drop", other, "--method", "lab-rbf", "--cv", 0, *WORDS)
     done = pliant("fit", table[kind], *words, "--out", "m.pliant", "--seed", 3)
     assert done.code == 0, done.err
-    loaded, frame = load_model("m.pliant"), read_table(table[kind])
+    loaded, frame = load("m.pliant"), read_table(table[kind])
     schema = TableSchema.fit(frame, target, drop=[other])
-    learned = TableSchema.from_dict(loaded.schema)
+    learned = loaded[0].schema_
     assert replace(learned, form=None) == replace(schema, form=None)
     learner = LABRBFRegressor if target == "price" else LABRBFClassifier
-    X, y = schema.features(frame), schema.target_values(frame)
-    twin = make_pipeline(schema.encoder(), learner(**SMALL, random_state=3)).fit(X, y)
-    np.testing.assert_array_equal(loaded.model.predict(X[-99:]), twin.predict(X[-99:]))
-    assert [name for name, _ in loaded.model.steps] == ["columns", "machine"]
+    X, y = frame.drop(columns=[target, other]), schema.target_values(frame)
+    twin = make_pipeline(TableFeatures(), learner(**SMALL, random_state=3)).fit(X, y)
+    np.testing.assert_array_equal(loaded.predict(frame[-99:]), twin.predict(frame[-99:]))
+    assert [name for name, _ in loaded.steps] == ["table", "columns", "machine"]
     assert pliant("predict", "m.pliant", table[kind], "--out", "p.csv").code == 0
     predicted = pd.read_csv("p.csv")["prediction"]
-    expected = np.concatenate([twin.predict(schema.features(f)) for f in iter_table(table[kind])])
+    expected = np.concatenate([twin.predict(f) for f in iter_table(table[kind])])
     if target == "price":
         np.testing.assert_allclose(predicted, expected, rtol=1e-12)
     else:

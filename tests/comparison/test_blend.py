@@ -28,7 +28,7 @@ from pliant.comparison.blend import (
 from pliant.comparison.metrics import METRICS
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.standings import finished, standings
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from tests.comparison.comparison_cases import entry, record
 
 TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
@@ -216,8 +216,8 @@ def test_blend_round_trip_through_model_file(case, tmp_path):
     kind, members, data, _, method = case
     X, y = data()
     model = kind(members).fit(X, y)
-    save_model(model, tmp_path / "blend.pliant")
-    loaded = load_model(tmp_path / "blend.pliant").model
+    save(model, tmp_path / "blend.pliant")
+    loaded = load(tmp_path / "blend.pliant")
     np.testing.assert_array_equal(getattr(loaded, method)(X), getattr(model, method)(X))
     if kind is BlendRegressor:
         np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
@@ -231,9 +231,9 @@ def test_invalid_weights_in_model_file_are_refused(weights, tmp_path, monkeypatc
     model.weights_ = np.array(weights)
     with monkeypatch.context() as patch:
         patch.setattr(BlendRegressor, "_check_loaded", lambda self: None)
-        save_model(model, tmp_path / "blend.pliant")
+        save(model, tmp_path / "blend.pliant")
     with pytest.raises(ModelFileError, match=r"expected 3 weights >= 0 with sum 1, got"):
-        load_model(tmp_path / "blend.pliant")
+        load(tmp_path / "blend.pliant")
 
 
 NAMES = ("linear", "dank", "tkl", "svm")

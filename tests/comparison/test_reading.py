@@ -6,11 +6,10 @@ import tracemalloc
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
 
 from pliant import TableError, compare
-from pliant.comparison.reading import TableEncoder, read_sample, sample_of
-from pliant.tables import TableSchema, UnknownCategoryWarning, read_table
+from pliant.comparison.reading import read_sample, sample_of
+from pliant.tables import read_table
 
 TEXTS = {
     "a": ["1.5", "", "3", "4", "-2e3", "NA"],
@@ -223,24 +222,3 @@ def test_invalid_data_frames(change, message):
     given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
     with pytest.raises(ValueError, match=message):
         compare(**given, methods=["dummy"])
-
-
-def test_table_encoder():
-    X, y = frame()
-    sample = sample_of(X, y)
-    encoder = TableEncoder(sample.schema.to_dict())
-    np.testing.assert_array_equal(encoder.transform(X.iloc[:, ::-1].assign(z=1)), sample.X)
-    again = clone(encoder).fit(X)
-    assert again.get_feature_names_out().tolist() == ["age", "colour", "ok"]
-    with pytest.warns(UnknownCategoryWarning, match="column 'colour' has the value 'pink'"):
-        codes = encoder.transform(X.head(2).assign(colour=["pink", None]))[:, 1]
-    np.testing.assert_array_equal(codes, [2, np.nan])
-    lacking = "the table lacks the column 'ok'"
-    for wrong, message in (
-        (X.drop(columns="ok"), lacking),
-        (X.to_numpy(), "expected a data frame with the columns 'age', 'colour' and 'ok'"),
-        (X.assign(age="old"), "column 'age': expected a number in row 1, got 'old'"),
-    ):
-        with pytest.raises(TableError, match=message):
-            encoder.transform(wrong)
-    assert TableSchema.from_dict(encoder.schema) == sample.schema

@@ -21,7 +21,7 @@ from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import search
 from pliant.comparison.sentences import missing_of
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from tests.comparison.comparison_cases import entry, perform_here, result_of
 from tests.comparison.report.report_cases import HOSTILE
 from tests.comparison.test_blend import CLASSES, NAMES, made
@@ -189,8 +189,8 @@ def test_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
     np.testing.assert_allclose(model.predict(X), mixed, rtol=1e-12)
     errors = y[blended.blend.rows] - blended.blend.values
     np.testing.assert_array_equal(model.errors_, np.sort(errors))
-    save_model(model, tmp_path / "model.pliant")
-    loaded = load_model(tmp_path / "model.pliant").model
+    save(model, tmp_path / "model.pliant")
+    loaded = load(tmp_path / "model.pliant")
     np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
 
 
@@ -206,8 +206,8 @@ def test_blend_accepts_data_frames(tmp_path):
     assert model.n_features_in_ == 3
     with pytest.raises(ValueError, match="the table lacks the column 'ok'"):
         model.predict(X.drop(columns="ok"))
-    save_model(model, tmp_path / "model.pliant")
-    loaded = load_model(tmp_path / "model.pliant").model
+    save(model, tmp_path / "model.pliant")
+    loaded = load(tmp_path / "model.pliant")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 

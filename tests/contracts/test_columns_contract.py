@@ -18,7 +18,7 @@ from pliant import (
     SketchedKernelRidge,
 )
 from pliant.kernels import Gaussian, Linear, Normalized, On, Polynomial, WeightedSum
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 
 NAMES = ["age", "height", "weight", "income"]
 RNG = np.random.default_rng(0)
@@ -67,8 +67,8 @@ def test_names_mean_the_columns_of_the_frame(estimator, tmp_path):
     model = clone(estimator).set_params(kernel=clone(BY_NAME)).fit(FRAME, LABELS)
     np.testing.assert_array_equal(outputs(model, NEW_FRAME), expected)
     assert model.kernel.kernels[0].columns == ["weight", "age"]  # the parameter is unchanged
-    save_model(model, tmp_path / "model.pliant")
-    loaded = load_model(tmp_path / "model.pliant").model
+    save(model, tmp_path / "model.pliant")
+    loaded = load(tmp_path / "model.pliant")
     np.testing.assert_array_equal(outputs(loaded, NEW_FRAME), expected)
 
 

@@ -29,7 +29,7 @@ from sklearn.base import is_regressor
 
 import pliant
 from pliant.kernels import Gaussian
-from pliant.persistence import save_model
+from pliant.persistence import save
 from tests.contracts.test_same_bytes import ESTIMATORS, QUICK, content_of, digest
 
 warnings.simplefilter("ignore")
@@ -51,7 +51,7 @@ for name in ESTIMATORS:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pliant"
         if name != "LearnedKernelClassifier":  # files cannot store a precomputed SVC
-            save_model(model, path)
+            save(model, path)
             found[f"{name} file"] = content_of(path)
 path = pliant.SCGLogDetPath(Gaussian(0.2)(X))
 known = pliant.SideInformation.from_labels(labels, unlabeled=-1)

@@ -34,7 +34,7 @@ LEARNERS = [
 def test_a_fit_prints_what_it_knows_while_it_runs_if_it_is_asked_to(learner, monkeypatch, capfd):
     monkeypatch.setattr(progress, "EVERY", 0.0)
     name = type(learner).__name__
-    learner.set_params(verbose=True).fit(X, Y)
+    learner.set_params(verbose=1).fit(X, Y)
     out, err = capfd.readouterr()
     lines = err.splitlines()
     assert out == ""

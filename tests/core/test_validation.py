@@ -41,7 +41,7 @@ def test_numbers_become_those_of_python():
     assert check_real("C", 0, least=0) == 0.0
     assert check_real("eta", np.inf, above=0, infinite=True) == np.inf
     assert check_integer("k", 2**53, least=1) == 2**53
-    assert [check_flag("centred", value) for value in (True, np.False_)] == [True, False]
+    assert [check_flag("centred", value) for value in (True, np.False_, 1)] == [True, False, True]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_is_no_positive_number_and_no_integer(bad):
          "expected rule in ['none', 'smooth'], got 'smoth' (did you mean 'smooth'?)"),
         (lambda: check_choice("rule", 3, ("smooth", "none")),
          "expected rule in ['none', 'smooth'], got 3"),
-        (lambda: check_flag("centred", 0), "expected centred to be True or False, got 0"),
+        (lambda: check_flag("centred", 2), "expected centred to be True or False, got 2"),
     ],
 )  # fmt: skip
 def test_bounds_and_choices_are_quoted_with_the_value(check, message):

@@ -30,7 +30,9 @@ def test_the_reference_lists_every_public_name(name):
     }
     module = importlib.import_module(name)
     public = {each for each in module.__all__ if callable(getattr(module, each))}
-    assert public - INNER == listed
+    elsewhere = INNER if name == "pliant" else {*INNER, *importlib.import_module("pliant").__all__}
+    assert listed <= public
+    assert public - listed <= elsewhere
 
 
 def extension(name):

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from pliant.cli import main as pliant
-from pliant.persistence import load_model
+from pliant.persistence import load_file
 
 LIMIT = 120.0
 """Time limit in seconds of commands that are not killed."""
@@ -69,11 +69,13 @@ class Fit:
         content = (folder / MODEL).read_bytes()
         if content == self.old:
             return "old"
-        model = load_model(folder / MODEL)
+        model = load_file(folder / MODEL)
         X = np.random.default_rng(1).uniform(size=(50, 3))
-        values = np.asarray(model.model.decision_function(X)).tolist()
+        values = np.asarray(model.model[1:].decision_function(X)).tolist()
         fit = {k: v for k, v in model.metadata["fit"].items() if "seconds" not in k}
-        return json.dumps([values, model.schema, fit, model.metadata["cross_validation"]])
+        return json.dumps(
+            [values, model.model[0].schema_.to_dict(), fit, model.metadata["cross_validation"]]
+        )
 
 
 class Predict:

@@ -20,7 +20,7 @@ import numpy as np
 
 from pliant import ModelFileError
 from pliant.kernels import Kernel
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from pliant.persistence._model_file import loaders
 from tests.persistence.test_forged_models import CODES, MODELS, X
 from tests.persistence.test_hostile_files import HOSTILE, nodes_of
@@ -45,7 +45,7 @@ def saved(name):
     """Return the bytes of a model file."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        save_model(MODELS[name](), Path(folder) / "model", schema={"a": [1]}, metadata={"b": 2.0})
+        save(MODELS[name](), Path(folder) / "model", metadata={"b": 2.0})
         return (Path(folder) / "model").read_bytes()
 
 
@@ -64,7 +64,7 @@ def case(seed, folder):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            model = load_model(path).model
+            model = load(path)
         except ModelFileError as error:
             fits = str(error).isprintable() and len(str(error)) < 500
             return None if fits else f"message: {str(error)[:200]!r}"

@@ -29,8 +29,15 @@ from sklearn.pipeline import make_pipeline
 
 from pliant.cli.predict import TablePredictor
 from pliant.core.exceptions import TableError
-from pliant.persistence import save_model
-from pliant.tables import TableFormat, detect_format, iter_table, read_table, write_predictions
+from pliant.persistence import save
+from pliant.tables import (
+    TableFeatures,
+    TableFormat,
+    detect_format,
+    iter_table,
+    read_table,
+    write_predictions,
+)
 from pliant.tables._schema import read_with_schema
 
 WORDS = ["good", "bad", "Fast", "slow", "red", "old", "cheap", "quiet", "naïve", "Straße"]
@@ -285,22 +292,23 @@ def check_predictions(table: Table, path: Path, folder: Path) -> str | None:
     if isinstance(found, str):
         return None
     frame, schema = found
-    X, y = schema.features(frame), schema.target_values(frame)
+    y = schema.target_values(frame)
     amounts = schema.target.task == "regression"
     if not amounts and len(set(y.tolist())) < 2:
         return None
-    model = make_pipeline(schema.encoder(), Ridge() if amounts else LogisticRegression(max_iter=5))
+    learner = Ridge() if amounts else LogisticRegression(max_iter=5)
+    model = make_pipeline(TableFeatures(schema=schema), learner)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(X, y)
-        save_model(model, folder / "m.pliant", schema=schema.to_dict())
+        model.fit(frame, y)
+        save(model, folder / "m.pliant")
         predictor = TablePredictor(folder / "m.pliant")
         form = attempt(lambda: detect_format(path, table.form, predictor.reading))
         if isinstance(form, str):
             return f"its own table: {form}"
         out = folder / "out.csv"
         write_predictions(out, map(predictor, iter_table(path, table.chunk, form)))
-        expected = model.predict(X)
+        expected = model.predict(frame)
     written = pd.read_csv(out, dtype=str, keep_default_na=False)["prediction"]
     if amounts:
         same = np.allclose(written.astype(float), expected, rtol=1e-9, atol=1e-9)

@@ -45,7 +45,7 @@ from pliant.kernels import (
     Rescaled,
     WeightedSum,
 )
-from pliant.persistence import save_model
+from pliant.persistence import save
 from pliant.tables import ColumnEncoder
 
 RNG = np.random.default_rng(0)
@@ -342,7 +342,7 @@ def test_attributes_that_do_not_belong_together_are_refused(tmp_path, name, forg
     model = deepcopy(made(name))
     forge(model)
     with pytest.raises(ModelFileError) as caught:
-        save_model(model, tmp_path / "model.pliant")
+        save(model, tmp_path / "model.pliant")
     assert str(caught.value).isprintable()
     assert list(tmp_path.iterdir()) == []
 
@@ -353,14 +353,14 @@ def test_every_parameter_has_to_be_there(tmp_path, name):
         forged = deepcopy(made(name))
         delattr(forged, parameter)
         with pytest.raises(ModelFileError, match=parameter):
-            save_model(forged, tmp_path / "model.pliant")
+            save(forged, tmp_path / "model.pliant")
 
 
 def test_the_kernel_of_another_machine_is_refused(tmp_path):
     model, other = MODELS["parts"](), MODELS["parts"]()
     model.kernel_ = other.set_params(C=100.0).fit(X, LABELS).kernel_
     with pytest.raises(ModelFileError, match=r"expected .* support points"):
-        save_model(model, tmp_path / "model.pliant")
+        save(model, tmp_path / "model.pliant")
     adapted_twice = adapted(tau=0.1, centred=True)
     with pytest.raises(ModelFileError, match=r"expected tau = 0 for a centred kernel, got 0\.1"):
-        save_model(adapted_twice, tmp_path / "model.pliant")
+        save(adapted_twice, tmp_path / "model.pliant")

@@ -47,7 +47,7 @@ import pliant
 from pliant import ModelFileError, __version__
 from pliant import kernels as given
 from pliant.kernels import Gaussian, Linear, On, Precomputed, WeightedSum
-from pliant.persistence import load_model, save_model, trusted_types
+from pliant.persistence import load, load_file, save, trusted_types
 from tests.contracts.test_kernel_contract import CASES, points_of
 
 X, LABELS = load_iris(return_X_y=True)
@@ -64,8 +64,8 @@ FITTED = [name for name in sorted(pliant.__all__) if hasattr(getattr(pliant, nam
 
 def round_trip(model, tmp_path):
     path = tmp_path / "model.pliant"
-    save_model(model, path)
-    return load_model(path).model
+    save(model, path)
+    return load(path)
 
 
 def assert_same(loaded, model, points=NEW):
@@ -218,30 +218,29 @@ def test_of_a_search_the_best_estimator_is_saved(tmp_path):
     loaded = round_trip(target, tmp_path)
     np.testing.assert_array_equal(loaded.predict(NEW), target.predict(NEW))
     with pytest.raises(ModelFileError, match="expected a fitted GridSearchCV with refit"):
-        save_model(GridSearchCV(SVR(), {}, refit=False), tmp_path / "model.pliant")
+        save(GridSearchCV(SVR(), {}, refit=False), tmp_path / "model.pliant")
 
 
 def test_the_file_says_who_wrote_it_and_keeps_plain_data(tmp_path):
     path = tmp_path / "model.pliant"
-    schema = {"columns": [{"name": "a", "kind": "numeric"}], "target": None}
     metadata = {"score": 0.25, "folds": [1, 2], "text": "naïve \u2028", "nothing": None}
-    save_model(StandardScaler().fit(X), path, schema=schema, metadata=metadata)
-    loaded = load_model(path)
-    assert (loaded.schema, loaded.metadata) == (schema, metadata)
+    save(StandardScaler().fit(X), path, metadata=metadata)
+    loaded = load_file(path)
+    assert loaded.metadata == metadata
     assert loaded.pliant_version == __version__
-    save_model(StandardScaler(), path)
-    assert (load_model(path).schema, load_model(path).metadata) == (None, None)
+    save(StandardScaler(), path)
+    assert load_file(path).metadata is None
 
 
 def test_another_scikit_learn_is_told_once(tmp_path, monkeypatch):
     model = make_pipeline(MinMaxScaler(), Ridge()).fit(X, Y)
     monkeypatch.setattr("sklearn.base.__version__", "0.0.1")
-    save_model(model, tmp_path / "model.pliant")
+    save(model, tmp_path / "model.pliant")
     monkeypatch.undo()
     with pytest.warns(UserWarning, match=r"saved with scikit-learn 0\.0\.1, but this is") as told:
-        loaded = load_model(tmp_path / "model.pliant")
+        loaded = load(tmp_path / "model.pliant")
     assert len(told) == 1
-    np.testing.assert_array_equal(loaded.model.predict(X), model.predict(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
 
 
 @pytest.mark.parametrize("labels", [["b", "ä"], [3, 1], [0.5, -0.5], [True, False], [b"a", b"b"]])
@@ -305,7 +304,7 @@ def test_many_classes_share_what_their_pairs_have_in_common(tmp_path):
 def test_what_cannot_be_saved_says_where_it_is(tmp_path, kernel, message):
     model = make_pipeline(StandardScaler(), KernelRidge(kernel=kernel))
     with pytest.raises(ModelFileError, match=message) as caught:
-        save_model(model, tmp_path / "model.pliant")
+        save(model, tmp_path / "model.pliant")
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -324,10 +323,10 @@ NO_MODELS = [
 @pytest.mark.parametrize("model", NO_MODELS, ids=lambda model: type(model).__name__)
 def test_what_a_file_cannot_hold_leaves_the_old_file(tmp_path, model):
     path = tmp_path / "model.pliant"
-    save_model(IsotonicRegression(out_of_bounds="clip").fit(X[:, 0], Y), path)
+    save(IsotonicRegression(out_of_bounds="clip").fit(X[:, 0], Y), path)
     before = path.read_bytes()
     with pytest.raises(ModelFileError, match="cannot save the model"):
-        save_model(model, path)
+        save(model, path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.pliant"]
 
@@ -336,27 +335,27 @@ def test_a_model_that_contains_itself_is_refused(tmp_path):
     model = KernelRidge()
     model.kernel = model
     with pytest.raises(ModelFileError, match="cannot save the model"):
-        save_model(model, tmp_path / "model.pliant")
+        save(model, tmp_path / "model.pliant")
 
 
-@pytest.mark.parametrize("extra", [{"schema": {"a": X}}, {"metadata": {"a": {1, 2}}}])
-def test_schema_and_metadata_must_be_plain(tmp_path, extra):
-    with pytest.raises(ModelFileError, match=f"plain data as {next(iter(extra))}"):
-        save_model(StandardScaler().fit(X), tmp_path / "model.pliant", **extra)
+@pytest.mark.parametrize("metadata", [{"a": X}, {"a": {1, 2}}])
+def test_metadata_must_be_plain(tmp_path, metadata):
+    with pytest.raises(ModelFileError, match="plain data as metadata"):
+        save(StandardScaler().fit(X), tmp_path / "model.pliant", metadata=metadata)
 
 
 @pytest.mark.parametrize("where", [".", "none/model.pliant", "file/model.pliant", "a\0b"])
 def test_an_unwritable_place_is_one_error_and_leaves_nothing(tmp_path, where):
     (tmp_path / "file").write_text("here before")
     with pytest.raises(ModelFileError, match="cannot write '"):
-        save_model(StandardScaler().fit(X), f"{tmp_path}/{where}")
+        save(StandardScaler().fit(X), f"{tmp_path}/{where}")
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def test_loading_imports_no_package_that_a_model_does_not_need(tmp_path):
-    save_model(pliant.LABRBFRegressor(5, max_iter=2).fit(X, Y), tmp_path / "model.pliant")
+    save(pliant.LABRBFRegressor(5, max_iter=2).fit(X, Y), tmp_path / "model.pliant")
     script = (
-        "import sys; from pliant.persistence import load_model; load_model(sys.argv[1]);"
+        "import sys, pliant; pliant.load(sys.argv[1]);"
         "print({'torch', 'dask', 'pytest', 'matplotlib'} & set(sys.modules))"
     )
     arguments = [sys.executable, "-c", script, str(tmp_path / "model.pliant")]

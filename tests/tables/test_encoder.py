@@ -1,7 +1,6 @@
 """The encoder learns from the rows of `fit` alone, as scikit-learn's transformers do."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -10,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from pliant.tables import ColumnEncoder, TableSchema
+from pliant.tables import ColumnEncoder
 
 N, MANY = 400, 50
 RNG = np.random.default_rng(0)
@@ -107,23 +106,3 @@ def test_texts_are_projected_on_singular_vectors():
 def test_what_cannot_be_encoded(options, rows, y, message):
     with pytest.raises(ValueError, match=message):
         ColumnEncoder(**options).fit(rows, y)
-
-
-def test_the_encoder_of_a_schema_names_what_the_next_step_gets():
-    frame = pd.DataFrame(
-        {
-            "city": [f"c{k % 40}" for k in range(N)],
-            "sex": ["f", "m"] * (N // 2),
-            "note": [f"a good {k % 9} and bad {k}" for k in range(N)],
-            "x": RNG.normal(size=N),
-            "y": THREE,
-        }
-    )
-    schema = TableSchema.fit(frame, "y")
-    encoder = schema.encoder(n_components=2)
-    encoded = encoder.fit_transform(schema.features(frame), schema.target_values(frame))
-    names = encoder.get_feature_names_out(schema.feature_names).tolist()
-    means = [f"city (mean target {k})" for k in range(3)]
-    assert names == ["x", "sex=f", "sex=m", *means, "note (text 0)", "note (text 1)"]
-    assert encoded.shape == (N, len(names))
-    assert encoder.categories == {0: 40, 1: ("f", "m")}

@@ -54,7 +54,7 @@ from pliant.comparison.sentences import leaderboard_text, missing_of
 from pliant.comparison.text import TextColumn, seconds, text_table
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, printable, quoted
-from pliant.persistence import save_model
+from pliant.persistence import save
 
 
 @dataclass(frozen=True)
@@ -273,11 +273,8 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
         )
     print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     start = time.perf_counter()
-    model = result.fit_numbers(chosen)
-    schema = result.source.sample.schema if result.source else None
-    assert schema is not None
-    metadata = _metadata(result, chosen, time.perf_counter() - start)
-    save_model(model, path, schema=schema.to_dict(), metadata=metadata)
+    model = result.fit_best(chosen)
+    save(model, path, metadata=_metadata(result, chosen, time.perf_counter() - start))
 
 
 def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:

@@ -44,14 +44,14 @@ from pliant.cli.report import (
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
 from pliant.comparison.protocol import Protocol
-from pliant.comparison.reading import read_sample
+from pliant.comparison.reading import from_frames, read_sample
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import around, cross_validate, last_step, names_after
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, listed, quoted
 from pliant.methods.summary import summarize
-from pliant.persistence import save_model
+from pliant.persistence import save
 from pliant.registry import Method
 
 
@@ -175,7 +175,7 @@ def train(
         "model_file": None if out is None else str(out),
     }
     if out is not None:
-        save_model(model, out, schema=schema.to_dict(), metadata=result)
+        save(from_frames(model, schema), out, metadata=result)
     return result
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from pliant.cli.outputs import print_result
@@ -80,30 +81,28 @@ def _describe_method(estimator: BaseEstimator) -> str:
 
 
 def _table_facts(estimator: Any, schema: TableSchema) -> list[Fact]:
-    assert schema.target is not None
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     columns = listed((column.name for column in schema.columns), SHOWN, LONGEST)
-    known = [
-        ("target", f"{quoted(schema.target.name)}, {schema.target.task}"),
+    target, classes = schema.target, getattr(estimator, "classes_", np.array([])).tolist()
+    return [
+        ("target", "" if target is None else f"{quoted(target.name)}, {target.task}"),
+        ("classes", listed(classes, SHOWN, LONGEST)),
         ("columns", f"{counts}: {columns}"),
+        ("left out", describe_left_out(schema.left_out)),
     ]
-    if schema.left_out:
-        known.append(("left out", describe_left_out(schema.left_out)))
-    if schema.target.task == "classification":
-        known.insert(1, ("classes", listed(estimator.classes_.tolist(), SHOWN, LONGEST)))
-    return known
 
 
 def _metadata_facts(loaded: LoadedModel) -> list[Fact]:
-    if loaded.metadata is None:
+    metadata = loaded.metadata or {}
+    if "versions" not in metadata:
         return []
-    noted = [("training rows", f"{int(loaded.metadata['data']['rows'])}")]
-    cv = loaded.metadata["cross_validation"]
+    noted = [("training rows", f"{int(metadata['data']['rows'])}")]
+    cv = metadata["cross_validation"]
     if cv is not None:
         scores = (f"{n} {s['mean']:.4f} ± {s['std']:.4f}" for n, s in cv["scores"].items())
         noted.append(("scores", f"{', '.join(scores)} ({int(cv['folds'])} folds)"))
-    if sentence := loaded.metadata.get("sentence"):
+    if sentence := metadata.get("sentence"):
         noted.append(("expected", printable(sentence, 600)))
-    versions = (f"{name} {version}" for name, version in loaded.metadata["versions"].items())
+    versions = (f"{name} {version}" for name, version in metadata["versions"].items())
     return [*noted, ("versions", printable(", ".join(versions), 300))]

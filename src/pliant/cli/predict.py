@@ -5,25 +5,26 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import typer
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
 
 from pliant.cli.options import Text, Texts, flag, option, with_table_options
 from pliant.cli.outputs import STDOUT, check_outputs, print_status, progress
-from pliant.comparison.reading import described_format
+from pliant.comparison.reading import TablePipeline, described_format
 from pliant.comparison.search import Tick, last_step
 from pliant.core.exceptions import ModelFileError, TableError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
-from pliant.persistence import LoadedModel, load_model
+from pliant.persistence import LoadedModel, load_file
 from pliant.tables import (
+    TableFeatures,
     TableFormat,
     TableSchema,
     detect_format,
@@ -97,25 +98,22 @@ def predict(
 
 
 def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
-    """Load a model and the schema of its training table.
+    """Load a model of features, without its first step, and the schema of its training table.
 
-    Raise ModelFileError if the schema or its target is missing, or the model cannot predict.
+    Raise ModelFileError if the first step is not `TableFeatures`, or the model cannot predict.
     """
-    loaded = load_model(path)
-    schema = None if loaded.schema is None else TableSchema.from_dict(loaded.schema)
-    if schema is None or schema.target is None:
+    loaded = load_file(path)
+    first, *steps = loaded.model.steps if isinstance(loaded.model, Pipeline) else [("", None)]
+    features = first[1]
+    if not isinstance(features, TableFeatures) or not steps:
         raise ModelFileError(
-            f"{quoted(path, 200)} contains a model without the schema of its table: "
-            "expected a file saved by pliant fit"
+            f"{quoted(path, 200)} contains a model without the schema of its table: expected a "
+            "file saved by pliant fit, or a pipeline that starts with TableFeatures"
         )
-    features, expected = len(schema.feature_names), getattr(loaded.model, "n_features_in_", None)
-    if features != expected:
-        raise ModelFileError(
-            f"{quoted(path, 200)} is inconsistent: its schema has {features} features, "
-            f"but its model expects {expected}"
-        )
-    _check_prediction(loaded.model, features, path)
-    return loaded, schema
+    encoder = [("encoder", features.encoder_)] if features.encode else []
+    model = TablePipeline([*encoder, *steps])
+    _check_prediction(model, len(features.schema_.feature_names), path)
+    return replace(loaded, model=model), features.schema_
 
 
 def _check_prediction(model: Any, features: int, path: Path) -> None:
@@ -130,7 +128,10 @@ def _check_prediction(model: Any, features: int, path: Path) -> None:
 
 
 class TablePredictor:
-    """Predict the chunks of a table in order; `n_rows` counts the predicted rows."""
+    """Predict the chunks of a table in order.
+
+    `reading` is the format of the training table; `n_rows` counts the predicted rows.
+    """
 
     def __init__(
         self,
@@ -143,12 +144,13 @@ class TablePredictor:
         threshold: str | None = None,
     ) -> None:
         loaded, self._schema = load_with_schema(path)
+        self.reading = self._schema.reading
         self._model = loaded.model
         machine = last_step(self._model)
         kind = type(machine).__name__
         if interval is not None:
             check_share("--interval", interval)
-            if not hasattr(machine, "predict_interval"):
+            if not hasattr(self._model, "predict_interval"):
                 needed = "a regression model of lab-rbf or a blend"
                 raise ValueError(f"--interval needs {needed}, got {kind}")
         self._interval = interval
@@ -186,11 +188,6 @@ class TablePredictor:
         check_share("--threshold", least)
         return labels.index(name) if equals else 1, least
 
-    @property
-    def reading(self) -> TableFormat:
-        """The format of the training table."""
-        return self._schema.reading
-
     def __call__(
         self, frame: pd.DataFrame, tick: Tick | None = None, text: pd.DataFrame | None = None
     ) -> pd.DataFrame:
@@ -206,7 +203,7 @@ class TablePredictor:
             columns |= self._decision_columns(X)
         self._check_finite(columns)
         if self._interval is not None:
-            low, high = predict_interval(self._model, X, self._interval).T
+            low, high = self._model.predict_interval(X, self._interval).T
             columns |= {"low": low, "high": high}
         self.n_rows += len(X)
         if tick is not None:
@@ -250,17 +247,3 @@ class TablePredictor:
     def _class_columns(self, what: str, values: Array) -> dict[str, Array]:
         labels = self._model.classes_.tolist()
         return {f"{what} {label}": values[:, k] for k, label in enumerate(labels)}
-
-
-def predict_interval(model: Any, X: Array, coverage: float) -> Array:
-    """Return the prediction intervals of a model, in the units of the target."""
-    if isinstance(model, TransformedTargetRegressor):
-        ends = predict_interval(model.regressor_, X, coverage)
-        finite = np.isfinite(ends)  # ends are infinite with too few calibration samples
-        ends[finite] = model.transformer_.inverse_transform(ends[finite][:, None])[:, 0]
-        return ends
-    if isinstance(model, Pipeline):
-        for _, step in model.steps[:-1]:
-            X = step.transform(X)
-        return predict_interval(model.steps[-1][1], X, coverage)
-    return np.asarray(model.predict_interval(X, coverage))

@@ -32,6 +32,7 @@ from pliant.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.comparison.protocol import DUMMY, Place, Record
 from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.exceptions import set_public_module
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
@@ -412,5 +413,6 @@ class BlendClassifier(ClassifierMixin, _Blend):
         return np.asarray(self.classes_[most_probable])
 
 
-for _kind in (BlendRegressor, BlendClassifier):
-    _kind.__module__ = "pliant.comparison"
+set_public_module(
+    {**globals(), "__name__": "pliant.comparison"}, ["BlendClassifier", "BlendRegressor"]
+)

@@ -17,10 +17,10 @@ from pliant.comparison.cells import fit_apart
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import PACKAGES, Journal, key_of
-from pliant.comparison.outcome import Source, from_frames
+from pliant.comparison.outcome import Source
 from pliant.comparison.protocol import Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
-from pliant.comparison.reading import sample_of
+from pliant.comparison.reading import from_frames, sample_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.core.validation import check_integer, check_real

@@ -12,8 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import Pipeline
 
 from pliant.comparison import statistics
 from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
@@ -21,14 +19,13 @@ from pliant.comparison.cells import fit_apart
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
 from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
-from pliant.comparison.reading import TableEncoder, TablePipeline
+from pliant.comparison.reading import from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
 from pliant.comparison.text import known
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
 from pliant.registry import Method
-from pliant.tables import TableSchema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -169,7 +166,7 @@ class Outcome:
         -------
         estimator
             Fitted model for input of the type given to `pliant.compare`: arrays, or data frames
-            with the same columns in any order. `pliant.persistence.save_model` saves it.
+            with the same columns in any order. `pliant.save` saves it.
 
         Raises
         ------
@@ -186,14 +183,9 @@ class Outcome:
         >>> result.fit_best().predict(X[:3])
         array([0, 0, 0])
         """
-        schema = self._source().sample.schema
-        model = self.fit_numbers(method)
-        return model if schema is None else from_frames(model, schema)
-
-    def fit_numbers(self, method: str | None = None) -> Any:
-        """Fit the model of `fit_best` for numeric input, encoded as in the sample."""
         sample = self._source().sample
-        return self._fit(method or self.best, np.arange(len(sample.y)))
+        model = self._fit(method or self.best, np.arange(len(sample.y)))
+        return model if sample.schema is None else from_frames(model, sample.schema)
 
     @cached_property
     def best_estimator_(self) -> Any:
@@ -251,16 +243,6 @@ class Outcome:
         weights = self.weights
         rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
         return pd.DataFrame(rows)
-
-
-def from_frames(model: Any, schema: TableSchema) -> Any:
-    """Prepend a data frame encoder to a fitted estimator."""
-    first = ("table", TableEncoder(schema.to_dict()))
-    if isinstance(model, TransformedTargetRegressor):
-        model.regressor_ = Pipeline([first, *model.regressor_.steps])
-        return model
-    steps = model.steps if isinstance(model, Pipeline) else [("blend", model)]
-    return TablePipeline([first, *steps])
 
 
 def row_of(standing: Standing) -> dict[str, Any]:

@@ -7,10 +7,10 @@ or hashed words. Imputation and encoding are fitted on the training rows of each
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +19,10 @@ from sklearn.utils.metaestimators import available_if
 
 from pliant.comparison.folds import without_rare_classes
 from pliant.comparison.sample import Sample, check_column
-from pliant.core.estimators import BaseEstimator, TransformerMixin
 from pliant.core.exceptions import TableError
-from pliant.core.text import listed, quoted
+from pliant.core.text import quoted
 from pliant.core.typing import Array
-from pliant.tables import TableFormat, TableSchema
+from pliant.tables import TableFeatures, TableFormat, TableSchema
 from pliant.tables._columns import (
     DateOrder,
     find_orders,
@@ -33,7 +32,7 @@ from pliant.tables._columns import (
     refuse,
     refuse_missing,
 )
-from pliant.tables._names import check_present, check_unique
+from pliant.tables._encoder import as_frame
 from pliant.tables._schema import read_with_schema
 
 if TYPE_CHECKING:
@@ -139,16 +138,6 @@ def sample_of(
     return _sample(frame, schema, group=group, time=times)
 
 
-def as_frame(X: Any) -> pd.DataFrame | None:
-    """Convert a data frame to pandas, with string names and a new index; else return None."""
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
-    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
-        return None
-    frame: pd.DataFrame = X.reset_index(drop=True)
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
-
-
 def _series(role: str, values: Any, n: int) -> pd.Series:
     import pandas as pd
 
@@ -245,87 +234,13 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
     return pd.Series(read_dates(cells.astype(str), date_order or orders[0]))
 
 
-class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode data frames as numeric features, using a table schema.
-
-    Columns are found by name, in any order; other columns are ignored. Categories become codes,
-    with one extra code for unknown categories. Dates become calendar features, text becomes hashed
-    words, and missing values become NaN. The encoder is stateless; later steps of a pipeline learn
-    statistics.
-
-    Parameters
-    ----------
-    schema : dict
-        Schema of the columns, from `pliant.tables.TableSchema.to_dict`.
-    """
-
-    def __init__(self, schema: Mapping[str, Any]) -> None:
-        self.schema = schema
-
-    @property
-    def feature_names_in_(self) -> npt.NDArray[np.object_]:  # type: ignore[override]
-        """Column names, shape (n_features_in_,)."""
-        return np.array([column.name for column in self._schema().columns], dtype=object)
-
-    @property
-    def n_features_in_(self) -> int:  # type: ignore[override]
-        """Number of columns."""
-        return len(self._schema().columns)
-
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Validate the columns of a data frame."""
-        self._checked(X)
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """Return the features of a data frame, shape (n_samples, n_features).
-
-        Raises
-        ------
-        TableError
-            If X is not a data frame, lacks a column, or has a value of the wrong type.
-
-        Warns
-        -----
-        UnknownCategoryWarning
-            If a value is not a known category; the warning names the column and the value.
-        """
-        return self._schema().features(self._checked(X))
-
-    def get_feature_names_out(self, input_features: object = None) -> npt.NDArray[np.object_]:
-        """Return feature names such as ``day (year)``, shape (n_features_out,)."""
-        return np.array(self._schema().feature_names, dtype=object)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def _schema(self) -> TableSchema:
-        return TableSchema.from_dict(self.schema)
-
-    def _checked(self, X: Any) -> pd.DataFrame:
-        """Validate that X is a data frame with all columns."""
-        frame, names = as_frame(X), self.feature_names_in_.tolist()
-        if frame is None:
-            expected = f"expected a data frame with the columns {listed([*map(quoted, names)], 10)}"
-            raise TableError(f"{expected}, got {type(X).__name__}")
-        check_present(names, list(frame.columns))
-        check_unique([name for name in frame.columns if name in set(names)], "the table")
-        if frame.empty:
-            raise TableError("expected at least one row, got none")
-        return frame
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if the schema in a model file is invalid."""
-        self._schema()
-
-
 class TablePipeline(Pipeline):
     """Pipeline for data frames, with the prediction intervals of its last step.
 
     Parameters
     ----------
     steps : list of (str, estimator)
-        The first step is a `TableEncoder`.
+        The first step is `pliant.TableFeatures`.
     """
 
     @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
@@ -343,7 +258,19 @@ class TablePipeline(Pipeline):
         array of shape (n_samples, 2)
             Lower and upper ends, with the coverage guarantee of the last step.
         """
-        return np.asarray(self[-1].predict_interval(self[:-1].transform(X), coverage))
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        return np.asarray(self[-1].predict_interval(X, coverage))
 
 
-TableEncoder.__module__ = TablePipeline.__module__ = "pliant.comparison"
+TablePipeline.__module__ = "pliant.comparison"
+
+
+def from_frames(model: Any, schema: TableSchema) -> TablePipeline:
+    """Prepend the features of a table to an estimator fitted to them."""
+    first = TableFeatures(encode=False, schema=schema)
+    first.schema_ = schema
+    first.feature_names_in_ = np.array([each.name for each in schema.columns], dtype=object)
+    first.n_features_in_ = len(schema.columns)
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    return TablePipeline([("table", first), *steps])

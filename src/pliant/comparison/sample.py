@@ -18,7 +18,7 @@ from pliant.core.typing import Array, Mask
 from pliant.core.validation import check_choice, where_equal
 from pliant.tables import ColumnEncoder
 from pliant.tables._encoder import make_encoder
-from pliant.tables._schema import MAX_CLASSES, MIN_ROWS_PER_CLASS, ROWS_PER_CLASS, TableSchema, Task
+from pliant.tables._schema import MAX_CLASSES, MIN_ROWS_PER_CLASS, TableSchema, Task, guess_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Sample:
         options = {"order": "C", "ensure_all_finite": "allow-nan", "input_name": "X"}
         features = check_array(X, dtype=np.float64, **options)
         labels = _column("y", y, len(features))
-        kind: Any = task or _guess_task(labels)
+        kind: Any = task or guess_task(labels)
         if kind == "regression" and labels.dtype.kind not in "iufb":
             raise ValueError(f"expected numbers in y for regression, got {quoted(labels[0])}")
         labels = labels.astype(np.float64) if kind == "regression" else labels
@@ -137,16 +137,6 @@ class Sample:
         arrays = [self.X, self.y, self.groups]
         plain = [self.task, self.feature_names, self.categories, self.ordered, self.texts]
         return str(joblib.hash([*arrays, *plain]))
-
-
-def _guess_task(y: npt.NDArray[Any]) -> Task:
-    """Infer the task from the target, as in `pliant.tables.TableSchema.fit`."""
-    if y.dtype.kind not in "iuf":
-        return "classification"
-    distinct = np.unique(y).size
-    whole = bool(np.isfinite(y).all() and (y == np.floor(y)).all())
-    few = distinct <= MAX_CLASSES and distinct * ROWS_PER_CLASS <= y.size
-    return "classification" if whole and (few or distinct == 2) else "regression"
 
 
 def check_column(name: str, shape: tuple[int, ...], n: int) -> None:

@@ -69,17 +69,18 @@ def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
 
 
 def last_step(model: Any) -> Any:
-    """Return the last step of a fitted pipeline, or the model if it is not a pipeline."""
+    """Return the last step of a fitted, possibly nested pipeline, or the model if it is none."""
     inside = getattr(model, "regressor_", model)
-    return inside[-1] if isinstance(inside, Pipeline) else inside
+    return last_step(inside[-1]) if isinstance(inside, Pipeline) else inside
 
 
 def names_after(model: Any, names: Sequence[str]) -> list[str]:
     """Return the feature names that the last step of a fitted pipeline receives."""
     inside = getattr(model, "regressor_", getattr(model, "regressor", model))
-    if not isinstance(inside, Pipeline) or len(inside) == 1:
+    if not isinstance(inside, Pipeline):
         return [str(name) for name in names]
-    return [str(name) for name in inside[:-1].get_feature_names_out(list(names))]
+    before = names if len(inside) == 1 else inside[:-1].get_feature_names_out(list(names))
+    return names_after(inside[-1], before)
 
 
 def _scales_target(method: Method, sample: Sample) -> bool:

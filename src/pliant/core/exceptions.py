@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from pliant import _version
+
 
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
     """Set ``__module__`` of the classes among `names` to ``namespace["__name__"]``.
 
-    Model files and pickles store this public path, so a class can move to another file.
+    Model files and pickles store this public path, so a class can move to another file. The HTML
+    of an estimator links to its page of the documentation.
     """
     for name in names:
-        item = namespace.get(name)
-        if isinstance(item, type):
+        item: Any = namespace.get(name)
+        if hasattr(item, "__mro__"):
             item.__module__ = namespace["__name__"]
+            if _version.DOCUMENTATION and hasattr(item, "_doc_link_module"):
+                item._doc_link_module = "pliant"
+                page = "api/generated/{estimator_module}.{estimator_name}.html"
+                item._doc_link_template = f"{_version.DOCUMENTATION.rstrip('/')}/{page}"
 
 
 class NonPSDWarning(UserWarning):

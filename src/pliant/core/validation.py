@@ -83,8 +83,8 @@ def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return `value` if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
+    """Return `value` as a bool if it is True, False, 1 or 0."""
+    if not (isinstance(value, Integral | np.bool_) and value in (0, 1)):
         raise ValueError(f"expected {name} to be True or False, got {one_line(plain(value))}")
     return bool(value)
 
@@ -197,10 +197,18 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
     except OverflowError as error:
         raise ValueError(f"expected numbers that fit in float64: {error}") from None
-    except TypeError as error:
-        if not str(error).startswith("float() argument"):  # keep scikit-learn's errors
-            raise
-        raise TypeError(f"expected X and y to hold numbers: {error}") from None
+    except (TypeError, ValueError) as error:
+        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
+        if reason.startswith("float() argument"):
+            raise TypeError(f"expected X and y to hold numbers: {error}") from None
+        texts = reason.startswith("could not convert") and np.asarray(data[0]).dtype.kind in "OUS"
+        dates = "could not be promoted" in reason
+        if not (texts or dates or reason.startswith("Input X contains NaN")):
+            raise  # keep scikit-learn's errors
+        raise ValueError(
+            f"{reason}: pliant.TableFeatures encodes text, dates and missing values, as in "
+            f"make_pipeline(TableFeatures(), {type(estimator).__name__}())"
+        ) from None
     parts = checked if isinstance(checked, tuple) else (checked,)
     for name, part in zip(("X", "y"), parts, strict=False):
         if isinstance(part, np.ndarray) and part.dtype == np.float64:

@@ -4,11 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array
 from pliant.kernels.base import Kernel, short_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Tabular:
+    """Base class of results that print as tables; each implements `to_frame`."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a data frame."""
+        raise NotImplementedError
+
+    def _shown(self) -> pd.DataFrame:
+        """Return the part of the data frame to print."""
+        return self.to_frame()
+
+    def _table(self, render: str) -> str:
+        """Return the data frame as text or HTML; "" without pandas, which is optional."""
+        try:
+            method = getattr(self._shown(), render)
+        except ImportError:
+            return ""
+        return str(method(max_rows=10, max_cols=10, float_format="{:.4g}".format))
+
+    def __repr__(self) -> str:
+        return self._table("to_string") or object.__repr__(self)
+
+    def _repr_html_(self) -> str | None:
+        return self._table("to_html") or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +105,9 @@ class KernelWeights:
         return short_names(self.kernels, feature_names)
 
 
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """Summary of a fitted estimator.
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Tabular):
+    """Summary of a fitted estimator, printed as a table.
 
     Attributes
     ----------
@@ -111,6 +141,16 @@ class Summary:
     drawings: frozenset[str] = frozenset()
     convergence: Convergence | None = None
     weights: KernelWeights | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the numbers and words of each function, or of the learned kernel without one."""
+        import pandas as pd
+
+        names = ("classes", "n_support", "n_iter", "objective", "gap", "relative_gap")
+        rows = [{n: getattr(f, n) for n in names} | dict(f.details) for f in self.functions]
+        rows = [{**self.learner, **row} for row in rows or [{}]]
+        kinds = (Real, str, tuple)  # arrays, such as the relevance, have their own attributes
+        return pd.DataFrame([{k: v for k, v in r.items() if isinstance(v, kinds)} for r in rows])
 
 
 def summarize(estimator: BaseEstimator) -> Summary:

@@ -26,8 +26,7 @@ from pliant.core.files import replacing
 from pliant.core.text import printable, quoted
 from pliant.persistence._checks import check_parts, copy_for_file, iter_objects
 
-FORMAT_VERSION = 2
-
+FORMAT_VERSION = 3
 
 MAX_BYTES = 1 << 30
 MAX_SCHEMA_BYTES = 20_000_000
@@ -59,28 +58,21 @@ class LoadedModel:
     ----------
     model : object
         The estimator, pipeline or kernel.
-    schema : dict or None
-        The schema of the training table, as JSON data.
     metadata : dict or None
-        Other JSON data.
+        JSON data saved with the model.
     pliant_version : str
         The pliant version that wrote the file.
     """
 
     model: Any
-    schema: dict[str, Any] | None
     metadata: dict[str, Any] | None
     pliant_version: str
 
 
-def save_model(
-    model: object,
-    path: str | os.PathLike[str],
-    *,
-    schema: dict[str, Any] | None = None,
-    metadata: dict[str, Any] | None = None,
+def save(
+    model: object, path: str | os.PathLike[str], *, metadata: dict[str, Any] | None = None
 ) -> None:
-    """Write a model to a file that `load_model` accepts.
+    """Write a model to a file that `load` accepts.
 
     Parameters
     ----------
@@ -92,8 +84,8 @@ def save_model(
         a search, such as GridSearchCV, the file contains the best estimator.
     path : path-like
         The file to create or replace.
-    schema, metadata : dict, optional
-        JSON data to store with the model.
+    metadata : dict, optional
+        JSON data to store with the model, for `load_file`.
 
     Raises
     ------
@@ -106,19 +98,18 @@ def save_model(
     state["pliant_version"] = __version__
     with _convert_errors("cannot save the model"):
         state["model"] = copy_for_file(model)
-        for name, value in (("schema", schema), ("metadata", metadata)):
-            try:
-                state[name] = json.dumps(value)  # one node in the file
-            except (TypeError, ValueError, RecursionError) as error:
-                raise ModelFileError(f"expected plain data as {name}: {printable(error)}") from None
+        try:
+            state["metadata"] = json.dumps(metadata)  # one node in the file
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ModelFileError(f"expected plain data as metadata: {printable(error)}") from None
         data = _pack(skops.dumps(state))
         _unpack(data, skops)
     with replacing(path, ModelFileError) as draft:
         draft.write_bytes(data)
 
 
-def load_model(path: str | os.PathLike[str]) -> LoadedModel:
-    """Read a model file written by `save_model`.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read the model from a file written by `save`.
 
     Parameters
     ----------
@@ -127,7 +118,7 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
 
     Returns
     -------
-    LoadedModel
+    estimator or kernel
 
     Raises
     ------
@@ -135,6 +126,11 @@ def load_model(path: str | os.PathLike[str]) -> LoadedModel:
         If the file cannot be read, is damaged, is not a model file, has another format version, or
         names a type that is not allowed. No object is built in these cases.
     """
+    return load_file(path).model
+
+
+def load_file(path: str | os.PathLike[str]) -> LoadedModel:
+    """Read a model with its metadata and the version of pliant; see `load`."""
     skops, name = _import_skops(), quoted(path, 200)
     try:
         with open(path, "rb") as file:
@@ -176,12 +172,11 @@ def _unpack(data: bytes, skops: Any) -> LoadedModel:
         message = f"the model was saved with scikit-learn {printable(theirs)}, but this is {ours}"
         warnings.warn(f"{message}: its predictions may differ; refit it to be sure", stacklevel=2)
     check_parts(state["model"])
-    for name in ("schema", "metadata"):
-        state[name] = json.loads(state[name]) if isinstance(state[name], str) else state[name]
-        if not isinstance(state[name], dict | None):
-            raise ModelFileError(f"expected a dict as {name}, got {quoted(state[name])}")
-    version = printable(state["pliant_version"])
-    return LoadedModel(state["model"], state["schema"], state["metadata"], version)
+    metadata = state["metadata"]
+    metadata = json.loads(metadata) if isinstance(metadata, str) else metadata
+    if not isinstance(metadata, dict | None):
+        raise ModelFileError(f"expected a dict as metadata, got {quoted(metadata)}")
+    return LoadedModel(state["model"], metadata, printable(state["pliant_version"]))
 
 
 def _check_format(root: Any) -> None:
@@ -240,10 +235,11 @@ def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's types that a model file may contain.
 
     They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the
-    pipelines and encoders for tables.
+    pipelines and features of tables.
     """
-    others = ["BlendClassifier", "BlendRegressor", "TableEncoder", "TablePipeline"]
-    names = {"pliant.tables.ColumnEncoder", *(f"pliant.comparison.{name}" for name in others)}
+    others = ["BlendClassifier", "BlendRegressor", "TablePipeline"]
+    names = {"pliant.TableFeatures", "pliant.tables.ColumnEncoder", "pliant.tables.TableSchema"}
+    names |= {f"pliant.comparison.{name}" for name in others}
     exported = (getattr(module, name) for module in (kernels, methods) for name in module.__all__)
     names |= {f"{kind.__module__}.{kind.__name__}" for kind in exported if isinstance(kind, type)}
     return frozenset(names)

@@ -1,13 +1,13 @@
 """Read CSV and Parquet files, whole or in chunks, infer column kinds, and write predictions.
 
-`read_table` and `iter_table` return data frames. `TableSchema` infers the features and their kinds
-from one frame, and converts later frames to the same features. `ColumnEncoder`, a pipeline step,
-learns to impute missing values and to encode categories and text.
+`read_table` and `iter_table` return data frames. `TableFeatures`, a pipeline step, encodes them as
+numeric features. Its `TableSchema` has the kinds of the columns, and its `ColumnEncoder` imputes
+missing values and encodes categories and text.
 `write_predictions` writes a CSV file that is safe to open in a spreadsheet.
 """
 
 from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning
-from pliant.tables._encoder import ColumnEncoder
+from pliant.tables._encoder import ColumnEncoder, TableFeatures
 from pliant.tables._infer import TableFormat
 from pliant.tables._read import detect_format, iter_table, read_table
 from pliant.tables._schema import TableSchema, Target
@@ -17,6 +17,7 @@ __all__ = [
     "Column",
     "ColumnEncoder",
     "LeftOut",
+    "TableFeatures",
     "TableFormat",
     "TableSchema",
     "Target",

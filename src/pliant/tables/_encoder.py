@@ -1,10 +1,11 @@
-"""Impute missing values and encode categories and text, as the first step of a pipeline."""
+"""Encode data frames as numeric features."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,45 +15,90 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from pliant.core.estimators import BaseEstimator, TransformerMixin
+from pliant.core.exceptions import TableError, set_public_module
+from pliant.core.text import one_line
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice, check_integer
+from pliant.core.validation import (
+    Constraint,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_parameters,
+    integer,
+    one_of,
+    optional,
+)
+from pliant.tables._columns import DateOrder, Missing
+from pliant.tables._names import listed, require
+from pliant.tables._schema import TableSchema, Task, guess_task
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
-class ColumnEncoder(TransformerMixin, BaseEstimator):
-    """Impute missing values and encode categories and text.
+def _check_names(name: str, value: Any) -> None:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"expected {name} to be a list of column names, got {one_line(value)}")
 
-    Missing numbers are replaced by the median, with an indicator column. Features with few
-    categories are one-hot encoded, with missing values replaced by the most frequent category.
-    With many categories, each is encoded by its mean target, shrunk towards the overall mean [1]_
-    and cross-fitted in five folds on training rows. Hashed words are projected onto the first
-    singular vectors. scikit-learn's transformers learn all parameters from the rows passed to
-    ``fit``, so each fold of a cross-validated pipeline learns its own.
+
+def _check_schema(name: str, value: Any) -> None:
+    if not isinstance(value, TableSchema):
+        raise TypeError(f"expected {name} to be a TableSchema, got {one_line(value)}")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TableFeatures(TransformerMixin, BaseEstimator):
+    """Encode a data frame with numbers, categories, dates, text and gaps as numeric features.
+
+    ``fit`` infers the kind of each column and learns its encoding, as the commands ``pliant fit``
+    and ``pliant compare`` do:
+
+    - Missing numbers become the median, with an indicator feature. Booleans become 0 and 1.
+    - Dates become days, year, month, day of the year, weekday and hour, as far as these vary.
+    - Texts with few distinct values become one-hot features. With many, a category becomes its mean
+      target, shrunk towards the overall mean [1]_ and, for training rows, computed from other rows.
+    - Free text becomes hashed words and parts of words, projected on the first singular vectors.
+
+    Ids, constant columns and empty columns are left out. The columns of an array of numbers are
+    all kept. In a pipeline, each fold of a cross-validation learns its own features.
 
     Parameters
     ----------
-    categories : mapping of int to sequence of str or int, default=None
-        The categories of each categorical feature, or their number, by column. The column holds
-        codes from 0; any other number is an unknown category.
-    texts : sequence of (int, int), default=()
-        The (start, stop) column range of each text feature.
-    task : {"classification", "regression"}, default="regression"
-        For regression, a category is encoded by the mean target of its rows; for classification,
-        by the share of each class (of one class if there are only two).
+    drop, keep, categorical : sequence of str, default=()
+        Columns to leave out, to keep even if they look like ids or are constant, and to treat as
+        categories. Error messages name these parameters as options: ``--drop``, ``--keep``.
+    date_order : {"ymd", "dmy", "mdy"}, optional
+        The order of day and month in dates written as text; by default inferred.
+    missing : {"impute", "error"}, default="impute"
+        Impute missing values, or raise an error.
+    task : {"classification", "regression"}, optional
+        With many categories, the mean targets are means of y, or shares of the classes. The default
+        is classification for text, booleans and a few recurring integers.
+    encode : bool, default=True
+        False leaves missing values as NaN, categories as codes and text as hashed counts, for
+        estimators that handle these.
     most_one_hot : int, default=30
-        Maximum number of categories, >= 0, for one-hot encoding.
+        Maximum number of categories, >= 0, for one-hot features; more require y.
     n_components : int, default=32
-        Maximum number of output columns, >= 1, per text feature.
+        Maximum number of features, >= 1, per column of free text.
     random_state : int, default=0
-        Seed of the folds for features with many categories.
+        Seed of the folds for mean targets, and of the singular vectors.
+    schema : TableSchema, optional
+        The kinds of the columns; by default inferred by ``fit``.
 
     Attributes
     ----------
+    schema_ : TableSchema
+        The columns with their kinds; ``schema_.remarks()`` lists those left out.
+    encoder_ : ColumnEncoder
+        The learned encoding; absent if `encode` is False.
     n_features_in_ : int
-    parts_ : list of (str, transformer, list of int)
-        The name, fitted scikit-learn transformer and input columns of each part.
+        Number of columns seen in ``fit``.
+    feature_names_in_ : array of str of shape (n_features_in_,)
+        Their names, if ``fit`` has seen a data frame.
 
     References
     ----------
@@ -61,59 +107,181 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from pliant.tables import ColumnEncoder
-    >>> X = np.array([[1.0, 0], [np.nan, 1], [3, 0]])
-    >>> ColumnEncoder({1: ("blue", "red")}).fit_transform(X, [1.0, 2.0, 3.0])
-    array([[1., 0., 1., 0.],
-           [2., 1., 0., 1.],
-           [3., 0., 1., 0.]])
+    >>> import pandas as pd
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from pliant import LABRBFRegressor, TableFeatures
+    >>> frame = pd.DataFrame({"size": [1.0, None, 3.0] * 9, "colour": ["red", "blue", None] * 9})
+    >>> y = [1.0, 2.0, 3.0] * 9
+    >>> TableFeatures().fit(frame).get_feature_names_out().tolist()
+    ['size', 'size (missing)', 'colour=blue', 'colour=red']
+    >>> make_pipeline(TableFeatures(), LABRBFRegressor()).fit(frame, y).predict(frame[:2]).shape
+    (2,)
     """
 
-    def __init__(
-        self,
-        categories: Mapping[int, Sequence[str] | int] | None = None,
-        texts: Sequence[tuple[int, int]] = (),
-        *,
-        task: Literal["classification", "regression"] = "regression",
-        most_one_hot: int = 30,
-        n_components: int = 32,
-        random_state: int = 0,
-    ) -> None:
-        self.categories = categories
-        self.texts = texts
-        self.task = task
-        self.most_one_hot = most_one_hot
-        self.n_components = n_components
-        self.random_state = random_state
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "drop": _check_names,
+        "keep": _check_names,
+        "categorical": _check_names,
+        "date_order": optional(one_of(get_args(DateOrder))),
+        "missing": one_of(get_args(Missing)),
+        "task": optional(one_of(get_args(Task))),
+        "encode": check_flag,
+        "most_one_hot": integer(least=0),
+        "n_components": integer(least=1),
+        "schema": optional(_check_schema),
+    }
+
+    drop: Sequence[str] = ()
+    keep: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    date_order: DateOrder | None = None
+    missing: Missing = "impute"
+    task: Task | None = None
+    encode: bool = True
+    most_one_hot: int = 30
+    n_components: int = 32
+    random_state: int = 0
+    schema: TableSchema | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the imputed values and the encodings.
+        """Infer the kinds of the columns, and learn their encoding.
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
-            Features; missing values are NaN.
-        y : array of shape (n_samples,), optional
-            Target; required if a feature has many categories.
+        X : data frame of shape (n_samples, n_columns)
+            A pandas data frame, any other with ``to_pandas``, such as one of polars, or an array.
+        y : array-like of shape (n_samples,), optional
+            Target; required for columns with many categories.
 
         Raises
         ------
-        ValueError
-            If a parameter or a shape is invalid.
+        TableError
+            If columns hold unusable values; one message names all of them.
         """
         self.fit_transform(X, y)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """Fit, and return the rows encoded as in `transform`, except for the mean targets.
+        """Fit, and return the features of `transform`, but with mean targets from other rows.
 
-        The mean targets of a row come from the other folds, so that the next step of a pipeline
-        does not learn from the row's own target.
+        The next step of a pipeline then does not learn from a row's own target.
         """
+        check_parameters(self)
+        frame = self._frame(X, reset=True)
+        named = hasattr(self, "feature_names_in_")
+        self.schema_ = self.schema or TableSchema.fit(
+            frame,
+            missing=self.missing,
+            drop=self.drop,
+            keep=self.keep if named else list(frame.columns),
+            categorical=self.categorical,
+            date_order=self.date_order,
+        )
+        features = self.schema_.features(frame)
+        if not self.encode:
+            return features
+        shared = ("most_one_hot", "n_components", "random_state")
+        options = {name: getattr(self, name) for name in shared}
+        options["task"] = self.task or guess_task(y)
+        self.encoder_ = make_encoder(self.schema_.categories, self.schema_.texts, **options)
+        return self.encoder_.fit_transform(features, y)
+
+    def transform(self, X: Any) -> Array:
+        """Return the features, shape (n_samples, n_features_out).
+
+        Columns of a data frame are found by name, in any order; others are ignored.
+
+        Raises
+        ------
+        TableError
+            If X lacks a column, or a cell does not fit the kind of its column.
+
+        Warns
+        -----
+        UnknownCategoryWarning
+            If a column has a value that ``fit`` has not seen.
+        """
+        check_is_fitted(self, "schema_")
+        features = self.schema_.features(self._frame(X, reset=False))
+        return self.encoder_.transform(features) if self.encode else features
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return names such as ``colour=red`` and ``day (weekday)``, shape (n_features_out,)."""
+        check_is_fitted(self, "schema_")
+        _check_feature_names_in(self, input_features)
+        names = np.array(self.schema_.feature_names, dtype=object)
+        return self.encoder_.get_feature_names_out(names) if self.encode else names
+
+    def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
+        """Return X as a data frame; in ``fit``, store its width and its names."""
+        frame = as_frame(X)
+        if frame is not None and (reset or hasattr(self, "feature_names_in_")):
+            if reset:
+                self.n_features_in_ = frame.shape[1]
+                self.feature_names_in_ = np.array(frame.columns, dtype=object)
+            return frame
+        if not reset and hasattr(self, "feature_names_in_"):
+            columns, got = listed(self.feature_names_in_), type(X).__name__
+            raise TableError(f"expected a data frame with the columns {columns}, got {got}")
+        options = {"dtype": None, "ensure_all_finite": "allow-nan", "reset": reset}
+        cells = validate_data(self, X, ensure_min_samples=1 + reset, **options)
+        names = [f"x{j}" for j in range(cells.shape[1])]
+        return require("pandas").DataFrame(cells, columns=names)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, which allow categories, text and missing values."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the schema and the encoder in a model file do not match."""
+        schema = self.schema_
+        if self.encode and self.encoder_.n_features_in_ != len(schema.feature_names):
+            raise ValueError(f"expected an encoder of {len(schema.feature_names)} features")
+
+
+@dataclass(eq=False, repr=False)
+class ColumnEncoder(TransformerMixin, BaseEstimator):
+    """Impute missing values and encode categories and text; see `TableFeatures`.
+
+    Parameters
+    ----------
+    categories : mapping of int to sequence of str or int, default=None
+        The categories of each categorical feature, or their number, by column. The column holds
+        codes from 0; any other number is an unknown category.
+    texts : sequence of (int, int), default=()
+        The (start, stop) column range of each text feature.
+    task, most_one_hot, n_components, random_state
+        As in `TableFeatures`.
+
+    Attributes
+    ----------
+    parts_ : list of (str, transformer, list of int)
+        The name, fitted scikit-learn transformer and input columns of each part.
+    """
+
+    categories: Mapping[int, Sequence[str] | int] | None = None
+    texts: Sequence[tuple[int, int]] = ()
+    _: KW_ONLY
+    task: Task = "regression"
+    most_one_hot: int = 30
+    n_components: int = 32
+    random_state: int = 0
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the imputed values and the encodings; many categories require the target y."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Fit, and return the encoded rows, with mean targets from the other folds."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if y is None and self._high_cardinality:
-            raise ValueError("expected a target y for features with many categories, got None")
+            raise ValueError(
+                f"expected a target y for features with more than {self.most_one_hot} categories, "
+                "got None: give y, or raise most_one_hot"
+            )
         parts, encoded = self._parts(), [np.empty((len(X), 0))]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -123,10 +291,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         return np.concatenate(encoded, axis=1)
 
     def transform(self, X: Any) -> Array:
-        """Return the encoded rows, shape (n_samples, n_features_out).
-
-        The columns are numeric features, one-hot categories, mean targets and text projections.
-        """
+        """Return numbers, one-hot categories, mean targets and text projections, in this order."""
         check_is_fitted(self, "parts_")
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
         parts = [part.transform(X[:, columns]) for _, part, columns in self.parts_]
@@ -230,7 +395,18 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"the transformers do not match the features: {error}") from None
 
 
-ColumnEncoder.__module__ = "pliant.tables"
+set_public_module({**globals(), "__name__": "pliant.tables"}, ["ColumnEncoder"])
+set_public_module({**globals(), "__name__": "pliant"}, ["TableFeatures"])
+
+
+def as_frame(X: Any) -> pd.DataFrame | None:
+    """Convert a data frame to pandas, with string names and a new index; else return None."""
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not (hasattr(X, "columns") and hasattr(X, "iloc")):
+        return None
+    frame: pd.DataFrame = X.reset_index(drop=True)
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def make_encoder(

@@ -96,7 +96,7 @@ def from_json(kind: Any, value: Any, what: str) -> Any:
     """Convert JSON data to a value of type `kind`; error messages name `what`."""
     origin, args = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
-        hints = get_type_hints(kind)
+        hints = get_type_hints(kind, kind.__init__.__globals__)  # __module__ may be public
         if set(value) == set(hints):
             fields = {k: from_json(hints[k], value[k], f"{what}, {k}") for k in hints}
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -30,7 +31,6 @@ from pliant.tables._columns import (
     refuse,
     refuse_missing,
 )
-from pliant.tables._encoder import ColumnEncoder, make_encoder
 from pliant.tables._infer import TableFormat
 from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
 from pliant.tables._read import PathLike, read_table
@@ -177,17 +177,8 @@ class TableSchema:
         task : {"classification", "regression"}, optional
             By default, classification for text, booleans, and integers with two values, or with at
             most 20 averaging at least ten rows; otherwise regression.
-        missing : {"impute", "error"}, default="impute"
-            Leave missing features to the encoder, or raise an error. A missing target is always
-            an error.
-        drop : sequence of str, default=()
-            Columns to leave out.
-        keep : sequence of str, default=()
-            Columns to keep even if they look like ids or are constant.
-        categorical : sequence of str, default=()
-            Columns to treat as categories, such as numeric codes.
-        date_order : {"ymd", "dmy", "mdy"}, optional
-            The order of day and month in dates; inferred by default.
+        missing, drop, keep, categorical, date_order
+            As in `pliant.TableFeatures`; a missing target is always an error.
 
         Raises
         ------
@@ -246,11 +237,6 @@ class TableSchema:
         """Pair each column with the index of its first feature."""
         starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
         return zip(starts, self.columns, strict=False)
-
-    def encoder(self, **options: Any) -> ColumnEncoder:
-        """Return an unfitted `ColumnEncoder` with `options` as its other parameters."""
-        task = "classification" if self.target is None else self.target.task
-        return make_encoder(self.categories, self.texts, **{"task": task, **options})
 
     def remarks(self) -> list[str]:
         """Return notes for the user: columns left out, and uncertain inferences."""
@@ -313,6 +299,13 @@ class TableSchema:
         _check_rows(frame, [self.target.name])
         return self.target.values(frame[self.target.name])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for model files, where one text takes less space than many."""
+        return {"schema": json.dumps(self.to_dict())}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(vars(self.from_dict(json.loads(state["schema"]))))
+
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON data."""
         return to_json(self)
@@ -326,6 +319,23 @@ class TableSchema:
         target = [] if schema.target is None else [schema.target.name]
         check_unique([*(column.name for column in schema.columns), *target], "the schema")
         return schema
+
+
+TableSchema.__module__ = "pliant.tables"
+
+
+def guess_task(y: npt.ArrayLike | None) -> Task:
+    """Infer the task from a target, as in `TableSchema.fit`; regression without one."""
+    values = np.asarray(y)
+    values = np.array(values.tolist()) if values.dtype.kind == "O" else values
+    if y is None:
+        return "regression"
+    if values.dtype.kind not in "iuf":
+        return "classification"
+    distinct = np.unique(values).size
+    whole = bool(np.isfinite(values).all() and (values == np.floor(values)).all())
+    few = distinct <= min(MAX_CLASSES, values.size / ROWS_PER_CLASS)
+    return "classification" if whole and (few or distinct == 2) else "regression"
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> str:

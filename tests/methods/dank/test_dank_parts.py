@@ -23,7 +23,7 @@ from pliant.kernels import (
     HadamardKernel,
     PartitionedKernel,
 )
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import conic
 from tests.reference import naive_box as naive
@@ -232,8 +232,8 @@ def test_an_infinite_eta_is_the_plain_svm_on_each_part():
 def test_partition_settings_survive_copies_and_model_files(partition, tmp_path):
     X, y = classification(60)
     model = DANKClassifier(gamma=GAMMA, partition=partition).fit(X, y)
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
+    save(model, tmp_path / "m.pliant")
+    loaded = load(tmp_path / "m.pliant")
     for other in (clone(model), pickle.loads(pickle.dumps(model)), loaded):
         assert other.partition == partition
         again = other.fit(X, y)

@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 from pliant import LABRBFClassifier, ModelFileError
 from pliant.methods.lab_rbf import classifier as logistic
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
-from pliant.persistence import save_model
+from pliant.persistence import save
 from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 10, "n_members": 2, "max_iter": 10, "random_state": 0}
@@ -106,7 +106,7 @@ def test_model_files_refuse_forged_classes(tmp_path):
     for forged in (model.classes_[:1], model.classes_[None], np.arange(5), "abc"):
         model.classes_ = forged
         with pytest.raises(ModelFileError, match="expected"):
-            save_model(model, tmp_path / "m.pliant")
+            save(model, tmp_path / "m.pliant")
 
 
 # Logistic layer, compared to scikit-learn

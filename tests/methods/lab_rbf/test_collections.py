@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from tests.methods.lab_rbf.building import build
 
 dask = pytest.importorskip("dask")
@@ -134,8 +134,8 @@ def test_single_precision_and_a_frame_with_names(tmp_path):
     np.testing.assert_allclose(lazy.compute(), here.predict(frame), rtol=0, atol=1e-6)
     with pytest.raises(ValueError, match="feature names"):
         there.predict(pieces[0].rename(columns={"a": "z"}))
-    save_model(there, tmp_path / "model.pliant")
-    loaded = load_model(tmp_path / "model.pliant").model
+    save(there, tmp_path / "model.pliant")
+    loaded = load(tmp_path / "model.pliant")
     np.testing.assert_array_equal(loaded.predict(frame), there.predict(frame))
     texts = dd.from_pandas(pd.Series(LABELS), npartitions=2)
     np.testing.assert_array_equal(

@@ -13,7 +13,7 @@ from pliant.core import blocks
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
 from pliant.methods.lab_rbf import constants, members
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
@@ -201,8 +201,8 @@ def test_invalid_data(points, y, message):
 
 
 def round_trip(model, path):
-    save_model(model, path)
-    return load_model(path).model
+    save(model, path)
+    return load(path)
 
 
 SAVED = {
@@ -235,8 +235,8 @@ def test_model_file_round_trip(tmp_path, name, outputs):
 def test_model_files_pickles_and_clones_keep_the_algorithm(tmp_path):
     model = LABRBFRegressor.from_paper(8, max_iter=20, random_state=0).fit(X, Y)
     path = tmp_path / "model.pliant"
-    save_model(model, path)
-    copies = load_model(path).model, pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)
+    save(model, path)
+    copies = load(path), pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)
     for other in copies:
         assert other.predict(X).tobytes() == model.predict(X).tobytes()
         assert other.algorithm.get_params() == model.algorithm.get_params()
@@ -244,7 +244,7 @@ def test_model_files_pickles_and_clones_keep_the_algorithm(tmp_path):
     with pytest.raises(ValueError, match=r"expected objective in .* got 'magic'"):
         model.set_params(algorithm__objective="magic").fit(X, Y)
     with pytest.raises(ModelFileError, match="expected objective in"):
-        save_model(model, path)
+        save(model, path)
 
 
 FORGERIES = {

@@ -31,12 +31,14 @@ def test_machine_is_fitted_on_the_scaled_kernel_of_labelled_points(name, labels)
     learner = LEARNERS[name]
     points = given_points(learner, X)
     model = LearnedKernelClassifier(learner, SVC(kernel="precomputed", C=3.0), unlabeled=-1)
-    model.fit(points, y)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y)) if labels == "some" else None
+    model.fit(points, y, sample_weight=weights)
     rows = np.flatnonzero(y >= 0)
     gram = clone(learner).set_params(unlabeled=-1).fit_gram(points, y)[np.ix_(rows, rows)]
     variance = gram.diagonal().mean() - gram.mean()
     assert model.scale_ == pytest.approx(1.0 / variance, rel=1e-9)
-    machine = SVC(kernel="precomputed", C=3.0).fit(gram / variance, y[rows])
+    weights = None if weights is None else weights[rows]
+    machine = SVC(kernel="precomputed", C=3.0).fit(gram / variance, y[rows], weights)
     assert len(model.support_vectors_) == len(rows)
     assert_close(model.kernel_(model.support_vectors_), gram / variance)
     cross = model.kernel_(points, model.support_vectors_)

@@ -28,7 +28,7 @@ from pliant.methods.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
 from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tkl import estimators
-from pliant.persistence import load_model, save_model
+from pliant.persistence import load, save
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import gram, tessellated_tensor
 from tests.reference.tessellated_sdp import by_weights, regression, svm
@@ -572,8 +572,8 @@ def test_bounds_are_valid_after_a_callback_stops_the_parts():
 def test_model_files_reject_inconsistent_parts(tmp_path, make):
     model = in_parts(make, tol=0.1)
     assert model.summary().functions[0].details["parts"] == 4
-    save_model(model, tmp_path / "m.pliant")
-    loaded = load_model(tmp_path / "m.pliant").model
+    save(model, tmp_path / "m.pliant")
+    loaded = load(tmp_path / "m.pliant")
     np.testing.assert_array_equal(decisions(loaded, AWAY), decisions(model, AWAY))
     for name, forged in (
         ("intercept_", model.intercept_[:-1]),
@@ -586,7 +586,7 @@ def test_model_files_reject_inconsistent_parts(tmp_path, make):
         forgery = pickle.loads(pickle.dumps(model))
         setattr(forgery, name, forged)
         with pytest.raises(ModelFileError, match=r"intercept|support points|part_centres_|finite"):
-            save_model(forgery, tmp_path / "forged.pliant")
+            save(forgery, tmp_path / "forged.pliant")
     model.set_params(partition=None).fit(POINTS, LABELS if make is TKLClassifier else TARGET)
     assert not [name for name in vars(model) if "part" in name and name.endswith("_")]
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
@@ -539,7 +539,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             asinh(y / u) if the regressor has a ``target_unit_`` u.
         """
         points, count = self._validate_points(X), check_integer("n_nearest", n_nearest, least=1)
-        return explain(self._active, points, count, single_output=self._single_output)
+        names = _check_feature_names_in(self)
+        return explain(self._active, points, count, names, single=self._single_output)
 
     def summary(self) -> Summary:
         """Summarise the fitted model.

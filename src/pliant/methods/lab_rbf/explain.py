@@ -12,19 +12,24 @@ e_j^2 / sum_l e_l^2. If all members use the same transform, the share is proport
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.constants import TINY
 from pliant.methods.lab_rbf.members import LABRBFMember, Terms, row_blocks
+from pliant.methods.summary import Tabular
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LABRBFExplanation:
-    """Decomposition of the predictions of a LAB-RBF model at given points.
+class LABRBFExplanation(Tabular):
+    """Decomposition of the predictions of a LAB-RBF model at given points, printed as a table.
 
     All values are on the scale of the fit, before clipping: ``decision_function`` scores for a
     classifier, asinh(y / u) for a regressor with a ``target_unit_`` u, and y otherwise. With
@@ -58,6 +63,8 @@ class LABRBFExplanation:
     shares : array of the same shape
         Squared effects divided by their sum over the features. Shares sum to 1, or are 0 if no
         feature has an effect.
+    feature_names : tuple of n_features str
+        Names of the features; x0, x1 and so on if the model was fitted to an array.
     """
 
     prediction: Array
@@ -71,19 +78,31 @@ class LABRBFExplanation:
     contributions: Array
     effects: Array
     shares: Array
+    feature_names: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        n, count = self.nearest.shape
-        sizes = f"n_samples={n}, n_features={self.effects.shape[1]}, n_nearest={count}"
-        if self.prediction.ndim > 1:
-            sizes += f", n_outputs={self.prediction.shape[1]}"
-        return f"{type(self).__name__}({sizes})"
+    def to_frame(self) -> pd.DataFrame:
+        """Return the parts and the effects for each sample and output, largest effects first."""
+        import pandas as pd
+
+        shape = self.prediction.shape
+        names = ("prediction", "constant", "linear_part", "kernel_part")
+        parts = {name: np.broadcast_to(getattr(self, name), shape).ravel() for name in names}
+        effects = np.moveaxis(self.effects, 1, -1).reshape(-1, len(self.feature_names))
+        order = np.argsort(-np.abs(effects).mean(axis=0), kind="stable")
+        parts |= {f"{self.feature_names[j]} (effect)": effects[:, j] for j in order}
+        labels = ["sample", "output"][: len(shape)]
+        index = pd.MultiIndex.from_tuples(list(np.ndindex(shape)), names=labels)
+        return pd.DataFrame(parts, index if len(shape) > 1 else index.get_level_values(0))
+
+    def _shown(self) -> pd.DataFrame:
+        """Return a row for each part and the six largest effects, and a column for each sample."""
+        return self.to_frame().iloc[:, :10].T
 
 
 def explain(
-    members: list[LABRBFMember], X: Array, n_nearest: int, *, single_output: bool
+    members: list[LABRBFMember], X: Array, n_nearest: int, names: Sequence[str], *, single: bool
 ) -> LABRBFExplanation:
-    """Explain the mean of the members at the rows of X."""
+    """Explain the mean of the members at the rows of X; `single` drops the axis over outputs."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
     blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
@@ -91,13 +110,14 @@ def explain(
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     constant = np.mean([member.intercept_ for member in members], axis=0)
     whole["prediction"] = whole["kernel_part"] + whole["linear_part"] + constant
-    if single_output:
+    if single:
         constant = float(constant[0])
         for name in ("prediction", "kernel_part", "linear_part", "contributions", "effects"):
             whole[name] = whole[name][..., 0]
     rows, squares = support[whole["nearest"]], whole["effects"] ** 2
     shares = squares / np.maximum(squares.sum(axis=1, keepdims=True), TINY)
-    return LABRBFExplanation(**whole, constant=constant, rows=rows, shares=shares)
+    whole |= {"rows": rows, "shares": shares}
+    return LABRBFExplanation(**whole, constant=constant, feature_names=tuple(map(str, names)))
 
 
 def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_real,
+    check_weights,
     fresh_fit,
     plain,
     validate_data,
@@ -109,7 +110,9 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         return SVC(kernel="precomputed") if self.machine is None else self.machine
 
     @blas_limited
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
         """Learn the kernel from all samples, then fit the classifier on the labelled samples.
 
         Parameters
@@ -119,6 +122,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Class labels, or `unlabeled` for unknown classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights for the classifier; the kernel is learned without them.
 
         Returns
         -------
@@ -149,14 +154,16 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             codes = np.full(len(labels), -1)  # -1 for an unknown class
             codes[known] = known_codes
             rows = np.flatnonzero(known)
-            machine = self._check_machine()
+            machine, weights = self._check_machine(), {}
+            if sample_weight is not None:
+                weights["sample_weight"] = check_weights(sample_weight, points)[rows]
             self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_: Array = self.learner_.support_vectors_[rows]
             # with unit variance, the effect of C does not depend on the strength
             self.scale_: float = unit_scale(gram)
             gram *= self.scale_
-            self.machine_: Any = clone(machine).fit(gram, labels[known])
+            self.machine_: Any = clone(machine).fit(gram, labels[known], **weights)
         return self
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:

@@ -1,0 +1,88 @@
+"""Public names: modules on demand, links to the documentation, results that print as tables."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+import pliant
+from pliant import LABRBFClassifier, LABRBFRegressor, MKLRegressor, _version
+from pliant.core.exceptions import set_public_module
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 8))
+Y = np.sin(2 * X[:, 1]) + X[:, 4]
+MODULES = ("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots")
+
+
+def python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", [*MODULES, "registry", "tables"])
+def test_a_module_is_an_attribute_of_the_package(name):
+    code = f"import pliant; print(pliant.{name}.__name__, {name!r} in dir(pliant))"
+    assert python(code) == f"pliant.{name} True\n"
+
+
+def test_an_import_of_the_package_loads_no_other_package():
+    code = "import sys, pliant; print([n for n in ('numpy', 'pliant.core') if n in sys.modules])"
+    assert python(code) == "[]\n"
+
+
+def test_dir_lists_public_names_only():
+    assert {*pliant.__all__, *MODULES, "registry", "tables"} == {*dir(pliant)}
+
+
+def test_python_runs_the_package():
+    command = [sys.executable, "-m", "pliant", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == f"pliant {pliant.__version__}\n"
+
+
+def test_the_html_of_an_estimator_links_to_its_page(monkeypatch):
+    monkeypatch.setattr(_version, "DOCUMENTATION", "https://docs.example/pliant/")
+    kind = type("Learner", (BaseEstimator,), {})
+    set_public_module({"__name__": "pliant", "Learner": kind}, ["Learner"])
+    page = "https://docs.example/pliant/api/generated/pliant.Learner.html"
+    assert kind()._get_doc_link() == page
+    assert page in kind()._repr_html_()
+
+
+def test_an_explanation_prints_its_parts_and_its_largest_effects():
+    model = LABRBFRegressor(8, n_members=1, max_iter=10, random_state=0).fit(X, Y)
+    why = model.explain(X[:3])
+    frame = why.to_frame()
+    np.testing.assert_array_equal(frame["prediction"], why.prediction)
+    parts = frame[["constant", "linear_part", "kernel_part"]].sum(axis=1)
+    np.testing.assert_allclose(parts, why.prediction, rtol=1e-12)
+    names = [f"x{j} (effect)" for j in np.argsort(-np.abs(why.effects).mean(axis=0))]
+    assert frame.columns[4:].tolist() == names
+    np.testing.assert_array_equal(frame["x4 (effect)"], why.effects[:, 4])
+    rows = repr(why).splitlines()
+    assert [row.rpartition(")")[0] + ")" for row in rows[5:]] == names[:6]
+    assert rows[1].split() == ["prediction", *(f"{value:.4g}" for value in why.prediction)]
+    assert f"<th>{names[0]}</th>" in why._repr_html_()
+
+
+def test_an_explanation_of_classes_has_a_row_for_each_output():
+    y = np.digitize(Y, [-0.5, 0.5])
+    why = LABRBFClassifier(8, n_members=1, max_iter=5, random_state=0).fit(X, y).explain(X[:4])
+    frame = why.to_frame()
+    assert frame.loc[(2, 1), "x4 (effect)"] == why.effects[2, 4, 1]
+    np.testing.assert_array_equal(frame["constant"], np.tile(why.constant, 4))
+
+
+def test_a_summary_prints_a_row_for_each_function(monkeypatch):
+    summary = MKLRegressor(["gaussian", "linear"]).fit(X, Y).summary()
+    (function,) = summary.functions
+    frame = summary.to_frame()
+    assert frame.loc[0, "n_support"] == function.n_support
+    assert frame.loc[0, "objective"] == function.objective
+    assert f"{function.objective:.4g}" in repr(summary).splitlines()[1].split()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert repr(summary).startswith("<pliant.methods.summary.Summary object")
