@@ -234,9 +234,7 @@ def scatter(value: Any) -> Any:
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 
-def _apply_to_block(
-    function: Callable[..., R], X: Any, y: Any, weights: Any, *arguments: Any
-) -> R:
+def _apply_to_block(function: Callable[..., R], X: Any, y: Any, weights: Any, *arguments: Any) -> R:
     """Apply `function` to the rows of a partition."""
     return function(DaskBlock(X, y, weights), *arguments)
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
+from pliant.core.files import open_regular
 from pliant.core.text import printable, quoted
 from pliant.tables._columns import find_orders
 from pliant.tables._infer import TableFormat, convert, gather_evidence, infer_format, set_missing
@@ -281,7 +282,7 @@ def _open(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file, decompress gzip whatever its name, and convert errors to TableError."""
     name = quoted(path, 200)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             packed = file.read(2) == b"\x1f\x8b"
         with cast(BinaryIO, (gzip.open if packed else open)(path, "rb")) as file:
             yield file
@@ -504,7 +505,7 @@ def _open_parquet(path: PathLike) -> Iterator[Any]:
     try:
         # by default, a whole compressed row group is held in memory
         with (
-            open(path, "rb") as source,
+            open_regular(path) as source,
             parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
         ):
             check_unique(name_blanks(file.schema_arrow.names), quoted(path, 200))
