@@ -203,8 +203,8 @@ def _detect_options(
     if form.header is None and _is_data(first, rest):
         warnings.warn(
             f"the first line of {quoted(files[0], 200)} looks like data, such as "
-            f"{listed(filter(str.strip, first), 3)}, but is used as column names: --no-header "
-            "(TableFormat(header=False) in Python) names columns by position",
+            f"{listed(filter(None, map(str.strip, first)), 3)}, but is used as column names: "
+            "--no-header (TableFormat(header=False) in Python) names columns by position",
             UserWarning,
             stacklevel=3,
         )
