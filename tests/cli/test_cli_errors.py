@@ -1,5 +1,7 @@
 """Invalid input gives one clear line on stderr and an exit code, and leaves no files."""
 
+import errno
+import os
 import pickle
 import re
 from dataclasses import replace
@@ -43,9 +45,33 @@ def test_tables(refused, name):
     assert expected in refused("fit", "t.csv", "--target", "y", *DANK)
 
 
-def test_a_table_that_is_not_there(refused):
-    assert "cannot read 'none.csv'" in refused("fit", "none.csv", "--target", "y")
+def test_a_file_that_is_not_there(refused):
+    assert "cannot read 'none.csv'" in refused("fit", "none.csv", "--target", "y", code=1)
+    assert "cannot read 'none.pq' as" in refused("compare", "none.pq", "--target", "y", code=1)
+    assert "cannot read 'm.pliant': No such file" in refused("info", "m.pliant", code=1)
     assert "expected a file name ending in" in refused("fit", "a.doc", "--target", "y")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize(
+    "command", ["fit x.csv --target y", "fit x.pq --target y", "info x.pliant"]
+)
+def test_a_pipe_is_refused_at_once(refused, command):
+    name = command.split()[1]
+    os.mkfifo(name)
+    assert re.fullmatch(
+        f"cannot read '{name}'.*: it is not a regular file", refused(*command.split(), code=1)
+    )
+
+
+def test_a_folder_without_permission(refused, monkeypatch):
+    def denied(*_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "touch", denied)
+    assert (
+        refused(*FIT, "--out", "m.pliant", code=1) == "cannot write 'm.pliant': Permission denied"
+    )
 
 
 PARAMETERS = {
@@ -113,7 +139,7 @@ def test_a_fault_in_a_late_row_leaves_no_file(pliant, models, folder):
 
 def test_predictions_that_cannot_be_written(refused, models):
     predict = ("predict", models["sick"], "patients.csv")
-    assert "missing folder" in refused(*predict, "--out", "none/p.csv")
+    assert "missing folder" in refused(*predict, "--out", "none/p.csv", code=1)
     assert "expected a name ending in .csv" in refused(*predict, "--out", "p.txt")
     assert "is already in use" in refused(*predict, "--out", "patients.csv")
     assert "is already in use" in refused(*predict, "--out", models["sick"])

@@ -43,6 +43,7 @@ def test_calendar_features_are_those_of_python(when, order):
         ("1/3/24", None),
         ("01/03/24", "2024-03-01"),
         ("01.03.99", "1999-03-01"),
+        ("01.02.65", "1965-02-01"),
         ("March 1, 2024", "2024-03-01"),
         ("1 Foo 2024", None),
         ("31.02.2024", None),
@@ -117,6 +118,15 @@ def test_an_order_that_the_values_do_not_show_is_reported(mark, order):
     assert f"--date-order {other}" in schema.notes[0]
     assert schema_of(days, date_order=other).columns[0].order == other
     assert schema_of(days, date_order=other).notes == ()
+
+
+@pytest.mark.parametrize(("mark", "order"), [("/", "mdy"), (".", "dmy")])
+def test_an_iso_date_in_row_1_decides_no_order(mark, order):
+    days = [mark.join((f"{a:02}", f"{b:02}", "65")) for a in range(1, 8) for b in range(1, 8)]
+    schema = schema_of(["1999-12-31", *days])
+    assert schema.columns[0].order == order
+    assert "may start with day or month" in schema.notes[0]
+    assert schema.notes[1] == "two-digit years in 'day' are read as 1950 to 2049"
 
 
 def test_what_is_no_date_is_quoted_with_its_row():

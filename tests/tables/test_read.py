@@ -3,10 +3,13 @@
 import gzip
 import tempfile
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -341,6 +344,31 @@ def test_types_of_parquet_files_are_joined(tmp_path):
         read_table(tmp_path)
 
 
+@pytest.mark.parametrize("other", [[Decimal("0.25")], np.array([2**64 - 1], np.uint64)])
+def test_types_without_a_common_exact_type_become_floats(tmp_path, other):
+    for k, values in enumerate((other, [-1, 2**53 + 1])):
+        pq.write_table(pa.table({"a": values}), tmp_path / f"{k}.parquet")
+    assert read_table(tmp_path)["a"].tolist() == [float(other[0]), -1.0, 2.0**53]
+
+
+@pytest.mark.parametrize("damaged", [b"\xff", b"{"])
+def test_damaged_metadata_of_pandas_are_ignored(tmp_path, damaged):
+    table = pa.table({"a": [1, 2]}).replace_schema_metadata({"pandas": damaged})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet")["a"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("first", ["utf-8", "cp1252", "utf-8-sig"])
+@pytest.mark.parametrize("second", ["utf-8-sig", "utf-16"])
+def test_each_file_has_its_own_byte_order_mark(tmp_path, first, second):
+    for name, encoding in (("0.csv", first), ("1.csv", second)):
+        (tmp_path / name).write_text("\u00e9,b\n\u00fc,1\n", encoding=encoding)
+    expected = {"\u00e9": ["\u00fc", "\u00fc"], "b": [1, 1]}
+    assert read_table(tmp_path).to_dict("list") == expected
+    given = TableFormat(encoding=first.removesuffix("-sig"))
+    assert read_table(tmp_path, form=given).to_dict("list") == expected
+
+
 def test_what_is_no_table_of_several_files_is_named(tmp_path):
     def said(name, match):
         for reader in (read_table, lambda path: list(iter_table(path)), detect_format):
@@ -373,9 +401,11 @@ def test_what_is_no_table_of_several_files_is_named(tmp_path):
 # The first line
 
 
-@pytest.mark.parametrize("line", ["2020,2021,7", "5.1,x,red", "2024-01-31,3,4.0", "1,31.12.2023,2"])
+@pytest.mark.parametrize(
+    "line", ["2020,2021,7", "5.1,x,red", "2024-01-31,3,4.0", "1,31.12.2023,2", "5,-3,yes"]
+)
 def test_a_first_line_of_data_is_warned_of(tmp_path, line):
-    path = put(tmp_path, f"{line}\n1,2,3\n4,5,6\n")
+    path = put(tmp_path, f"{line}\n1,2,yes\n4,5,yes\n")
     with pytest.warns(UserWarning, match=r"the first line of .* looks like data.*--no-header"):
         names = list(read_table(path))
     assert names == line.split(",")

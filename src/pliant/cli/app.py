@@ -133,7 +133,15 @@ def _discard_stdout() -> None:
 
 
 def exit_code(error: Exception) -> int:
-    """Return 2 for invalid usage or data, and 1 for other errors."""
+    """Return 2 for invalid usage or data, and 1 for other errors.
+
+    An error number in the chain of errors means that the system could not read or write a file.
+    """
+    reason: BaseException | None = error
+    while reason is not None:
+        if isinstance(reason, OSError) and reason.errno is not None:
+            return ExitCode.FAILED
+        reason = reason.__cause__ or reason.__context__
     return ExitCode.MISUSED if isinstance(error, WRONG_INPUT) else ExitCode.FAILED
 
 

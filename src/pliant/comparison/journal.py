@@ -22,7 +22,7 @@ from pliant._version import __version__
 from pliant.comparison.protocol import Cell, Protocol, Record, cell_of
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
-from pliant.core.files import plain_data, replacing
+from pliant.core.files import open_regular, plain_data, replacing
 from pliant.core.text import printable, quoted
 from pliant.registry import Method
 
@@ -114,9 +114,7 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
     try:
         if not path.exists():
             return {}
-        if not path.is_file():  # reading a pipe would block
-            raise OSError("not a regular file")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             first, lines = file.readline(), file.readlines() if resume else []
     except OSError as error:
         raise TableError(f"cannot read {quoted(path, 200)}: {_reason(error)}") from None

@@ -115,7 +115,7 @@ class DaskRows:
             weights = _in_memory("sample_weight", sample_weight, n)
             weights = check_weights(weights.reshape(n), weights)
         named = bool(columns) and all(isinstance(name, str) for name in columns)
-        return cls(points, y, weights, columns if named else None)
+        return cls(_check_blocks(points), y, weights, columns if named else None)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -132,13 +132,12 @@ class DaskRows:
         """Build one task function(block, *shared[, items[k]]) for each partition k."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
-        kind, offsets = "float32" if self.X.dtype == np.float32 else "float64", self.offsets
-        tasks = []
+        tasks, offsets = [], self.offsets
         for k, X in enumerate(self.X.to_delayed(optimize_graph=False).ravel()):
             low, high = offsets[k : k + 2].tolist()
             weights = None if self.weights is None else self.weights[low:high]
             own = X, self.y[low:high], weights
-            tasks.append(run(function, (k, low, kind), *own, *shared, *items[k : k + 1]))
+            tasks.append(run(function, *own, *shared, *items[k : k + 1]))
         return tasks
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
@@ -189,9 +188,35 @@ def as_points(X: Any) -> Any:
             raise ValueError(f"expected X to hold numbers, got dtype {kind}")
     if frame:
         X = X.astype("float64").to_dask_array()
-    if X.ndim != 2 or not np.isfinite(X.shape[1]):
-        raise ValueError(f"expected X of shape (n_samples, n_features), got {X.shape}")
+    if X.ndim != 2 or not 0 < X.shape[1] < np.inf:  # False for NaN
+        expected = "X of shape (n_samples, n_features), n_features >= 1"
+        raise ValueError(f"expected {expected}, got {X.shape}")
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def _check_blocks(points: Any) -> Any:
+    """Check each partition once it is computed, and convert it to float32 or float64."""
+    kind = np.float32 if points.dtype == np.float32 else np.float64
+    return points.map_blocks(_check_block, dtype=kind, meta=np.empty((0, 0), kind))
+
+
+def _check_block(X: Any, block_info: dict[Any, Any]) -> Array:
+    """Return a partition as numbers; errors name the partition, and its rows if known."""
+    place, X = block_info[None], np.asarray(X)
+    (first, end), shape = place["array-location"][0], place["chunk-shape"]
+    known = end == end  # not NaN
+    where = f"partition {place['chunk-location'][0]}"
+    where += f" (rows {first} to {end - 1})" if known else ""
+    try:
+        if X.ndim != 2 or X.shape[1] != shape[1] or (known and len(X) != shape[0]):
+            raise ValueError(f"expected X of shape {shape}, got {X.shape}")
+        if X.dtype.kind not in "biufO":
+            raise ValueError(f"expected X to hold numbers, got dtype {X.dtype}")
+        X = X.astype(place["dtype"], copy=False)
+        check_numbers(X, "X", first if known else 0)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{where}: {error}") from None
+    return X
 
 
 def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
@@ -209,22 +234,8 @@ def scatter(value: Any) -> Any:
     return load("dask.delayed").delayed(value, pure=False, traverse=False)
 
 
-def _apply_to_block(
-    function: Callable[..., R],
-    place: tuple[int, int, str],
-    X: Any,
-    y: Any,
-    weights: Any,
-    *arguments: Any,
-) -> R:
-    """Check the points of a partition and apply `function` to its rows."""
-    k, first, kind = place
-    try:
-        X = np.asarray(X).astype(kind, copy=False)
-        check_numbers(X, "X", first)
-    except ValueError as error:
-        where = f"partition {k} (rows {first} to {first + len(X) - 1})"
-        raise ValueError(f"{where}: {error}") from None
+def _apply_to_block(function: Callable[..., R], X: Any, y: Any, weights: Any, *arguments: Any) -> R:
+    """Apply `function` to the rows of a partition."""
     return function(DaskBlock(X, y, weights), *arguments)
 
 
@@ -242,7 +253,7 @@ def by_partition(method: Method) -> Method:
         if not is_collection(X):
             return method(self, X, *args, **kwargs)
         check_is_fitted(self)
-        points = as_points(X)
+        points = _check_blocks(as_points(X))
         point: Any = np.zeros((1, int(points.shape[1])))
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))

@@ -1,7 +1,8 @@
-"""Atomic writing of files, and conversion of values to plain data."""
+"""Atomic writing and safe opening of files, and conversion of values to plain data."""
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import secrets
@@ -9,7 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pliant.core.text import printable, quoted
 
@@ -25,6 +26,13 @@ def plain_data(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read bytes; raise OSError for a pipe, which would block, or a folder."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return open(path, "rb")
 
 
 @contextmanager
@@ -57,9 +65,9 @@ def _resolve_target(path: str | os.PathLike[str]) -> Path:
         raise OSError("the name contains a NUL character")
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        raise OSError(f"missing folder {quoted(target.parent, 200)}")
+        raise OSError(errno.ENOENT, f"missing folder {quoted(target.parent, 200)}")
     if target.exists() and not target.is_file():
         raise OSError("it exists and is not a regular file")
     if target.exists() and not os.access(target, os.W_OK):
-        raise OSError("it is write-protected")
+        raise OSError(errno.EACCES, "it is write-protected")
     return target

@@ -22,7 +22,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from pliant import kernels, methods
 from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
-from pliant.core.files import replacing
+from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
 from pliant.persistence._checks import check_parts, copy_for_file, iter_objects
 
@@ -133,7 +133,7 @@ def load_file(path: str | os.PathLike[str]) -> LoadedModel:
     """Read a model with its metadata and the version of pliant; see `load`."""
     skops, name = _import_skops(), quoted(path, 200)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             # `read` allocates all requested bytes, so limit the request to the file size
             data = file.read(min(os.fstat(file.fileno()).st_size, MAX_BYTES) + 1)
     except (OSError, ValueError) as error:

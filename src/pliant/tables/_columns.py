@@ -209,8 +209,8 @@ def parse_date(text: str, order: DateOrder) -> float:
         day = (match[3] or match[6], str(month), number)
     elif order != "ymd" and (match := DATES["year last"].fullmatch(text)) is not None:
         first, second, year = match[1] or match[5], match[3] or match[7], match[4] or match[8]
-        if len(year) == 2:  # 70 to 99 stand for 1970 to 1999
-            year = str((1900 if int(year) >= 70 else 2000) + int(year))
+        if len(year) == 2:  # 50 to 99 stand for 1950 to 1999, as in X.509
+            year = str((1900 if int(year) >= 50 else 2000) + int(year))
         day = (year, second, first) if order == "dmy" else (year, first, second)
     else:
         return np.nan
@@ -493,13 +493,17 @@ class ColumnProfile:
                 "column out (--drop)"
             )
         order = self.date_order or orders[0]
+        late = [match for cell in cells if (match := DATES["year last"].fullmatch(cell))]
         if len(orders) == 2 and self.date_order is None:  # ambiguous: slashes mean month first
-            order = "mdy" if "/" in cells[0] else "dmy"
+            slashes = sum("/" in match[0] for match in late)
+            order = "mdy" if 2 * slashes > len(late) else "dmy"
             first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
             self.notes.append(
                 f"dates in {name} may start with day or month: read with the {first} first "
                 f"(--date-order {other} reverses this)"
             )
+        if any(match[8] for match in late):
+            self.notes.append(f"two-digit years in {name} are read as 1950 to 2049")
         for word in counts.keys() - {*cells}:
             times = count(counts[word], "cell")
             self.notes.append(f"column {name}: {times} {quoted(word)} read as missing")

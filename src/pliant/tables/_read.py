@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
+from pliant.core.files import open_regular
 from pliant.core.text import printable, quoted
 from pliant.tables._columns import find_orders
 from pliant.tables._infer import TableFormat, convert, gather_evidence, infer_format, set_missing
@@ -49,9 +50,9 @@ def detect_format(
 ) -> TableFormat:
     """Detect the format of a CSV file and its numeric columns.
 
-    A byte order mark decides the encoding; the default is UTF-8 if all bytes are valid, else
-    cp1252. The first 1000 records decide the separator. The cells of all files decide the decimal
-    mark and the numeric columns; the first file decides the other options.
+    A byte order mark decides the encoding of its file; the default is UTF-8 if all bytes are valid,
+    else cp1252. The first 1000 records decide the separator. The cells of all files decide the
+    decimal mark and the numeric columns; the first file decides the other options.
 
     Parameters
     ----------
@@ -193,33 +194,43 @@ def _detect_options(
     )
     if not _is_csv(files[0]):
         return form
-    form = replace(form, encoding=form.encoding or _detect_encoding(files[0]))
-    form = replace(form, sep=form.sep or _detect_separator(files[0], str(form.encoding)))
-    cells = list(filter(None, map(str.strip, next(_read_records(files[0], form)))))
-    if form.header is None and _is_data(cells):
+    encoding = _marked_encoding(files[0]) or form.encoding or _detect_encoding(files[0])
+    form = replace(form, encoding=encoding, sep=form.sep or _detect_separator(files[0], encoding))
+    records = _read_records(files[0], form)
+    first, rest = next(records), list[list[str]]()
+    with suppress(TableError):  # the full read reports the error
+        rest.extend(islice(records, 1 + 100_000 // len(first)))
+    if form.header is None and _is_data(first, rest):
         warnings.warn(
             f"the first line of {quoted(files[0], 200)} looks like data, such as "
-            f"{listed(cells, 3)}, but is used as column names: --no-header "
-            "(TableFormat(header=False) in Python) names columns by position",
+            f"{listed(filter(None, map(str.strip, first)), 3)}, but is used as column names: "
+            "--no-header (TableFormat(header=False) in Python) names columns by position",
             UserWarning,
             stacklevel=3,
         )
     return replace(form, header=form.header is not False)
 
 
-def _is_data(cells: Sequence[str]) -> bool:
+def _is_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
     """Return True if the first line contains data instead of column names.
 
-    Then every cell is a number or a date, or at least one cell is a decimal number.
+    Then every cell is a number, a date or a value that occurs at least twice in its column, or at
+    least one cell is a decimal number.
     """
-    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell in cells)
-    alike = all(NUMERAL.fullmatch(cell) or find_orders([cell])[0] for cell in cells)
+    cells = [(cell.strip(), k) for k, cell in enumerate(first) if cell.strip()]
+    fraction = any(re.fullmatch(r"-?\d*[.,]\d+", cell) for cell, _ in cells)
+    alike = all(
+        NUMERAL.fullmatch(cell)
+        or find_orders([cell])[0]
+        or sum(row[k].strip() == cell for row in rest) > 1
+        for cell, k in cells
+    )
     return bool(cells) and (fraction or alike)
 
 
 def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
     """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    frame: pd.DataFrame = table.replace_schema_metadata().to_pandas()
     frame.index = require("pandas").RangeIndex(start, start + table.num_rows)
     frame.columns = name_blanks(table.column_names)
     if text:
@@ -284,7 +295,7 @@ def _open(path: PathLike) -> Iterator[BinaryIO]:
     """Open a file, decompress gzip whatever its name, and convert errors to TableError."""
     name = quoted(path, 200)
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             packed = file.read(2) == b"\x1f\x8b"
         with cast(BinaryIO, (gzip.open if packed else open)(path, "rb")) as file:
             yield file
@@ -297,19 +308,25 @@ def _open(path: PathLike) -> Iterator[BinaryIO]:
         raise TableError(f"cannot read {name}: {reason}") from None
 
 
+def _marked_encoding(path: PathLike) -> str | None:
+    """Return the encoding of the byte order mark, or None."""
+    marks = {
+        "utf-8-sig": (codecs.BOM_UTF8,),
+        "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),  # begins like that of UTF-16
+        "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+    }
+    with _open(path) as file:
+        start = file.read(4)
+    return next((name for name, bytes_ in marks.items() if start.startswith(bytes_)), None)
+
+
 def _detect_encoding(path: PathLike) -> str:
-    """Return the encoding of the byte order mark, or else UTF-8 or cp1252.
+    """Return UTF-8 or cp1252.
 
     A file with valid non-ASCII characters before the first invalid byte is damaged UTF-8.
     """
     decoder, seen = codecs.getincrementaldecoder("utf-8")(), False
     with _open(path) as file:
-        start = file.read(3)
-        if start.startswith(codecs.BOM_UTF8):
-            return "utf-8-sig"
-        if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            return "utf-16"
-        file.seek(0)
         while block := file.read(BLOCK):
             try:
                 decoder.decode(block)
@@ -351,7 +368,9 @@ def _detect_separator(path: PathLike, encoding: str) -> str:
 def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield text tables of at most ``rows`` rows, with the column order of the first file."""
     columns: list[str] = []
+    unmarked = str(form.encoding).removesuffix("-sig")
     for path in files:
+        form = replace(form, encoding=_marked_encoding(path) or unmarked)
         header, name = next(_read_records(path, form)), quoted(path, 200)
         if form.header is False:
             header = [f"column {k}" for k in range(1, len(header) + 1)]
@@ -460,7 +479,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
 
 def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
     """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
-    pa = require("pyarrow")
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
         with _open_parquet(path) as file:
@@ -468,7 +487,10 @@ def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterat
             most = min(rows or MAX_CELLS, 1 + MAX_CELLS // max(1, len(names)))
             for batch in file.iter_batches(most):
                 table = pa.Table.from_batches([batch]).select(names)
-                table = table if shared is None else table.cast(shared)
+                if shared is not None:  # integers beyond 2**53 may become the nearest float
+                    options = [pc.CastOptions(k, allow_float_truncate=True) for k in shared.types]
+                    pairs = zip(table.columns, options, strict=True)
+                    table = pa.table([pc.cast(cells, options=each) for cells, each in pairs], names)
                 if form.na_values:
                     cells = [set_missing(each, form, form.na_values) for each in table.columns]
                     table = pa.table(cells, names)
@@ -492,12 +514,24 @@ def _shared_schema(files: Files) -> Any:
         schemas.append(pa.schema(list(zip((f.name for f in fields), types, strict=True))))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
     try:
-        return pa.unify_schemas(schemas, promote_options="permissive")
+        shared = pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TableError(
             f"expected compatible column types in all files, starting at {quoted(files[0], 200)}: "
             f"{printable(error, 160)}"
         ) from None
+    for k, field in enumerate(shared):
+        if _have_no_exact_type({schema.field(field.name).type for schema in schemas}):
+            shared = shared.set(k, field.with_type(pa.float64()))
+    return shared
+
+
+def _have_no_exact_type(kinds: set[Any]) -> bool:
+    """Return True for uint64 besides signed integers, and for decimals besides other numbers."""
+    types = require("pyarrow").types
+    unsigned = any(map(types.is_uint64, kinds)) and any(map(types.is_signed_integer, kinds))
+    decimal = [types.is_decimal(kind) for kind in kinds]
+    return unsigned or (any(decimal) and not all(decimal))
 
 
 @contextmanager
@@ -507,7 +541,7 @@ def _open_parquet(path: PathLike) -> Iterator[Any]:
     try:
         # by default, a whole compressed row group is held in memory
         with (
-            open(path, "rb") as source,
+            open_regular(path) as source,
             parquet.ParquetFile(source, pre_buffer=False, buffer_size=1 << 16) as file,
         ):
             check_unique(name_blanks(file.schema_arrow.names), quoted(path, 200))

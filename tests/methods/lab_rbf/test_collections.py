@@ -244,7 +244,7 @@ def test_predictions_are_lazy():
     np.testing.assert_allclose(model.predict(unknown).compute(), expected, rtol=1e-12)
     with pytest.raises(ValueError, match="X has 2 features, but LABRBFRegressor is expecting 3"):
         model.predict(halves[:, :2])
-    with pytest.raises(ValueError, match=r"partition 1: Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"partition 1 .* got nan in X at row 25"):
         model.predict(da.where(da.arange(50, chunks=20)[:, None] == 25, np.nan, halves)).compute()
 
 
@@ -271,7 +271,7 @@ MIXED = da.concatenate(
         ({"X": partition(X.astype(str), 450)}, "expected X to hold numbers, got dtype <U"),
         ({"sample_weight": da.from_array(at(WEIGHTS, 5, -2.0))}, ">= 0, got -2"),
         ({"y": None}, "expected targets y for LABRBFRegressor, got None"),
-        ({"X": da.ones(900)}, "expected X of shape (n_samples, n_features), got (900,)"),
+        ({"X": da.ones(900)}, "shape (n_samples, n_features), n_features >= 1, got (900,)"),
         ({"X": partition(X[:1]), "y": Y[:1]}, "expected at least 2 rows in X, got 1"),
         ({"y": da.ones(900)}, "expected a target that varies, got y = 1.0 in all 900 rows"),
         ({"X": dd.from_pandas(pd.DataFrame({"a": Y, "town": LABELS}), npartitions=2)},

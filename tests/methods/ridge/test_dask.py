@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant import SketchedKernelRidge, SketchedKernelRidgeClassifier
+from pliant import LABRBFRegressor, SketchedKernelRidge, SketchedKernelRidgeClassifier
 from tests.methods.ridge.sketched_cases import BOTH, NEW, WEIGHTS, X, Y
 
 pytest.importorskip("dask", reason="needs Dask")
@@ -111,7 +111,7 @@ def test_partitions_that_are_empty_or_of_unlike_types():
 
 
 def test_nan_where_numbers_are_missing():
-    """Of fits the message names partition and row; of predictions, the partition."""
+    """The message names the partition and the row."""
     missing = np.where(np.arange(400) == 250, np.nan, Y)
     frame = pd.DataFrame(X, columns=["u", "v", "w"])
     frame.loc[250, "v"] = np.nan
@@ -121,8 +121,33 @@ def test_nan_where_numbers_are_missing():
     for points in (nullable, da.from_array(frame.to_numpy(), chunks=(100, 3))):
         with pytest.raises(ValueError, match=message):
             model.fit(points, Y)
+        model.set_params(gamma="scale")  # from the variance of all rows
     with pytest.raises(ValueError, match="expected finite numbers, got nan in y"):
         model.fit(parts(X), da.from_array(missing, chunks=100))
     lazy = model.fit(parts(X), Y).predict(da.from_array(frame.to_numpy(), chunks=(100, 3)))
-    with pytest.raises(ValueError, match="partition 2: Input X contains NaN"):
+    with pytest.raises(ValueError, match=message):
         lazy.compute()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows[:60], r"expected X of shape \(90, 3\), got \(60, 3\)"),
+        (lambda rows: np.hstack([rows, rows]), r"expected X of shape \(90, 3\), got \(90, 6\)"),
+        (lambda rows: rows.astype(str), "expected X to hold numbers, got dtype <U"),
+    ],
+    ids=["shorter", "wider", "text"],
+)
+@pytest.mark.parametrize("model", [SketchedKernelRidge(n_centers=20), LABRBFRegressor(max_iter=1)])
+def test_blocks_other_than_declared_name_the_partition(model, change, message):
+    def changed(rows, block_info):
+        return change(rows) if block_info[0]["chunk-location"][0] == 2 else rows
+
+    whole = da.from_array(X, chunks=(90, 3))
+    lazy = whole.map_blocks(changed, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match=r"^partition 2 \(rows 180 to 269\): " + message):
+        model.fit(lazy, Y)
+    with pytest.raises(ValueError, match=r"^partition 2 \(rows 180 to 269\): " + message):
+        model.fit(X, Y).predict(lazy).compute()
+    with pytest.raises(ValueError, match=r"n_features >= 1, got \(400, 0\)"):
+        model.fit(whole[:, :0], Y)
