@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TableError,
         UniformWeightsWarning,
     )
+    from pliant.export import to_onnx
     from pliant.methods import (
         AsymmetricKernelRidge,
         C_path,
@@ -91,6 +92,7 @@ __all__ = [
     "fit",
     "kernel_alignment",
     "scg_loss",
+    "to_onnx",
 ]
 
 _ELSEWHERE = {
@@ -104,6 +106,7 @@ _ELSEWHERE = {
     "fit": "pliant.comparison",
     "kernel_alignment": "pliant.metrics",
     "scg_loss": "pliant.methods.supervised.information",
+    "to_onnx": "pliant.export",
 }
 """Modules of the public names that are not in `pliant.methods`."""
 
