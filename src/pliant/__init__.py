@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TableError,
         UniformWeightsWarning,
     )
+    from pliant.export import to_onnx
     from pliant.methods import (
         AsymmetricKernelRidge,
         C_path,
@@ -96,6 +97,7 @@ __all__ = [
     "load",
     "save",
     "scg_loss",
+    "to_onnx",
 ]
 
 _ELSEWHERE = {
@@ -112,6 +114,7 @@ _ELSEWHERE = {
     "load": "pliant.persistence",
     "save": "pliant.persistence",
     "scg_loss": "pliant.methods.supervised.information",
+    "to_onnx": "pliant.export",
 }
 """Modules of the public names that are not in `pliant.methods`."""
 

@@ -1,0 +1,170 @@
+"""ONNX Runtime predicts what the exported model predicts."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from pliant import (
+    AsymmetricKernelRidge,
+    DANKClassifier,
+    DANKRegressor,
+    KNPLClassifier,
+    LABRBFClassifier,
+    LABRBFRegressor,
+    MKLClassifier,
+    SketchedKernelRidge,
+    SketchedKernelRidgeClassifier,
+    to_onnx,
+)
+from pliant.kernels import LocalRBFKernel, Matern, Warp
+from pliant.methods.lab_rbf import constants
+
+rng = np.random.default_rng(0)
+digits = rng.integers(0, 10, 300)
+X = np.column_stack(
+    [
+        *(rng.normal(size=300), np.exp(2 * rng.normal(size=300)), rng.normal(size=300) ** 3),
+        *(1.6e7 + digits, np.full(300, 3.0)),  # the mean is no float32; a constant feature
+    ]
+)
+f = np.sin(X[:, 0]) + np.log(X[:, 1] + 1) + 0.1 * digits
+TWO = np.column_stack([f, X[:, 0]])
+CODES = np.digitize(f, [0.5, 1.5])
+NEW = np.vstack([X, 3 * X, X - 5, X[:100] / 2])  # 1000 rows, in and far outside the range
+QUICK = {"n_support": 40, "n_members": 2, "max_iter": 2, "random_state": 0}
+SCALED = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-9)
+
+
+def run(model, points, dtype="float64"):
+    """Return the outputs of ONNX Runtime for the exported model, by name."""
+    onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    exported = to_onnx(model, dtype)
+    onnx.checker.check_model(exported, full_check=True)
+    session = runtime.InferenceSession(exported.SerializeToString())
+    values = session.run(None, {"X": np.asarray(points, dtype=dtype)})
+    return dict(zip([output.name for output in session.get_outputs()], values, strict=True))
+
+
+def assert_same_predictions(model, points, float32):
+    """Compare predictions, relative to their range, and the outputs for one row."""
+    expected = model.predict(points)
+    size = np.abs(expected).max()
+    for dtype, tolerance in (("float64", 1e-12), ("float32", float32)):
+        predicted = run(model, points, dtype)["predicted"]
+        assert predicted.shape == expected.shape
+        assert predicted.dtype == dtype
+        np.testing.assert_allclose(predicted, expected, rtol=0, atol=tolerance * size)
+    first = run(model, points[:1])["predicted"]
+    np.testing.assert_allclose(first, expected[:1], rtol=0, atol=1e-12 * size)
+
+
+@pytest.mark.parametrize("y", [f, f[:, None], TWO], ids=["vector", "column", "two"])
+@pytest.mark.parametrize("profile", ["gaussian", "laplacian", "matern52"])
+def test_predictions_of_lab_rbf(profile, y):
+    model = LABRBFRegressor(profile=profile, **QUICK, transforms=None).fit(X, y)
+    assert any(member.linear_ for member in model.members_)
+    assert_same_predictions(model, NEW, 1e-5)
+
+
+def test_members_with_different_transforms_and_an_asinh_target():
+    model = LABRBFRegressor(**{**QUICK, "n_members": 4}, transforms=None).fit(X, TWO)
+    model.averaged_ = np.array([True, True, False, True])
+    for member, kind in zip(model.members_[1:], ["log", "raw", "asinh"], strict=True):
+        warp, theta = Warp.learn(X, kind), member.mapped_bandwidths()
+        assert warp.affine == (kind == "raw")
+        nonlinear = None if warp.affine else warp
+        member.kernel_ = LocalRBFKernel(member.kernel_.centres, theta, "gaussian", nonlinear)
+        member.warp_ = warp
+    model.target_unit_ = np.array([0.5, 2.0])
+    inside = (model.target_low_ < model.predict(NEW)) & (model.predict(NEW) < model.target_high_)
+    assert inside.any(axis=0).all()
+    assert not inside.all(axis=0).any()  # predictions are also clipped
+    assert_same_predictions(model, NEW, 1e-4)
+
+
+def test_centres_that_were_added_after_the_bandwidths_were_learned(monkeypatch):
+    monkeypatch.setattr(constants, "MANY_ROWS", 600)
+    monkeypatch.setattr(constants, "ROWS_PER_CENTRE", 1)
+    monkeypatch.setattr(constants, "MAX_CENTRES", 450)
+    points, target = NEW[:600], np.sin(NEW[:600, 0])
+    model = LABRBFRegressor(n_members=1, max_iter=2, random_state=0).fit(points, target)
+    assert (model.members_[0].n_learned_, len(model.support_)) == (400, 450)
+    assert_same_predictions(model, NEW, 1e-4)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [f > 1, CODES, CODES * 2.0, np.array(["low", "mid", "high"])[CODES]],
+    ids=["bool", "int", "float", "str"],
+)
+def test_classes_and_probabilities(y):
+    model = LABRBFClassifier(**QUICK).fit(X, y)
+    outputs, expected = run(model, NEW), model.predict_proba(NEW)
+    np.testing.assert_array_equal(outputs["label"], model.predict(NEW))
+    assert outputs["label"].dtype == (object if y.dtype.kind == "U" else np.int64)
+    np.testing.assert_allclose(outputs["probabilities"], expected, rtol=1e-12)
+    single = run(model, NEW[:1], "float32")["probabilities"]
+    np.testing.assert_allclose(single, expected[:1], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (SketchedKernelRidge(n_centers=40, alpha=0.1), f),
+        (SketchedKernelRidge(Matern(1.5, [0.1, 0.0, 0.2, 0.1, 1.0]), n_centers=40), TWO),
+        (AsymmetricKernelRidge("matern12"), TWO),
+        (AsymmetricKernelRidge("matern52"), f),
+        (DANKRegressor(extension="none"), f),
+    ],
+)
+def test_predictions_of_kernel_expansions(model, y):
+    assert_same_predictions(model.fit(SCALED, y), np.vstack([SCALED, 1e12 * SCALED]), 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("model", "y"),
+    [
+        (SketchedKernelRidgeClassifier(n_centers=40), f > 1),
+        (SketchedKernelRidgeClassifier("matern32", n_centers=40), CODES),
+        (DANKClassifier(extension="none"), CODES),
+        (KNPLClassifier(extension="none"), np.where(f > 1, "high", "low")),
+    ],
+)
+def test_decisions_of_kernel_classifiers(model, y):
+    outputs, expected = run(model.fit(SCALED, y), SCALED), model.decision_function(SCALED)
+    np.testing.assert_array_equal(outputs["label"], model.predict(SCALED))
+    assert outputs["decision"].shape == expected.shape
+    np.testing.assert_allclose(outputs["decision"], expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("model", "got"),
+    [
+        (DANKClassifier(), "DANKClassifier .*HadamardKernel with extension='smooth', not 'none'"),
+        (MKLClassifier(), "MKLClassifier .*WeightedSum"),
+        (SketchedKernelRidge("poly"), "SketchedKernelRidge .*Polynomial"),
+        (DANKRegressor(extension="none", epsilon=10), "a constant DANKRegressor"),
+    ],
+)
+def test_other_models_raise_an_error(model, got):
+    pytest.importorskip("onnx")
+    with pytest.raises(ValueError, match=got):
+        to_onnx(model.fit(SCALED, f > 1))
+
+
+def test_a_precomputed_kernel_and_other_estimators_raise_an_error():
+    pytest.importorskip("onnx")
+    from sklearn.linear_model import Ridge
+
+    model = AsymmetricKernelRidge("precomputed").fit(SCALED @ SCALED.T, f)
+    with pytest.raises(ValueError, match="got a precomputed kernel"):
+        to_onnx(model)
+    with pytest.raises(ValueError, match="got Ridge"):
+        to_onnx(Ridge().fit(X, f))
+
+
+def test_the_error_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx.helper", None)
+    with pytest.raises(ImportError, match=r"pip install 'pliant\[onnx\]'"):
+        to_onnx(LABRBFRegressor())
