@@ -32,7 +32,10 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    failed, attempted = failures(page.read_text("utf-8"), page.name)
+    text = page.read_text("utf-8")
+    if ">>> import dask" in text:
+        pytest.importorskip("dask")
+    failed, attempted = failures(text, page.name)
     assert failed == 0
     assert attempted > 0
 
