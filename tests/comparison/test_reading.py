@@ -36,7 +36,7 @@ def table(tmp_path):
 
 def naive(path, order=None):
     """Return the features by name, with text as codes in alphabetical order."""
-    frame = pd.read_csv(path)
+    frame = pd.read_csv(path, float_precision="round_trip")
     frame = frame if order is None else frame.sort_values(order, kind="stable")
     found = {}
     for name, column in frame.items():
