@@ -2,7 +2,9 @@
 # make test   check style, types and import contracts, and run the tests
 # make portable  run numerical tests with the BLAS kernels of another processor, CORES=Nehalem
 # make fuzz   run N=10000 cases of random and malicious input for each of KINDS, and 50 kills of each kind
+# make lint   check style, types and import contracts alone, without PyTorch
 # make docs   build the documentation, warnings as errors
+# make pages  build the documentation without the pictures of the gallery, in a fraction of the time
 # make bench  run the speed benchmarks; JSON and Markdown in benchmarks/output
 
 PYTHON ?= python3
@@ -15,7 +17,8 @@ CORES ?= Nehalem
 N ?= 10000
 KINDS ?= estimators model_files tables names
 
-.PHONY: demo test portable fuzz lint docs bench clean help
+.NOTPARALLEL:
+.PHONY: demo test portable fuzz lint docs pages bench clean help
 help:
 	@sed -n 's/^# make/make/p' Makefile
 
@@ -24,28 +27,22 @@ $(BIN)/python:
 	@echo "Making the environment $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.user: pyproject.toml | $(BIN)/python
-	@echo "Installing pliant with numpy, scipy, scikit-learn, joblib, threadpoolctl, numba,"
-	@echo "  and for the command line and pictures: typer, rich, pandas, pyarrow, skops, matplotlib (from PyPI)"
-	@$(PIP) install --quiet --editable ".[all]"
+# The file .venv/.lint tells that the extra "lint" is installed, and so for the others.
+$(VENV)/.%: pyproject.toml | $(BIN)/python
+	@echo "Installing pliant[$*] from PyPI"
+	@$(PIP) install --quiet --editable ".[$*]"
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
-	@echo "Installing pliant, its extras and the development tools:"
-	@echo "  pytest, hypothesis, cvxpy, ruff, mypy, import-linter, sphinx (from PyPI)"
-	@$(PIP) install --quiet --editable ".[dev]"
-	@touch $@ $(VENV)/.user
-
-demo: $(VENV)/.user
+demo: $(VENV)/.all
 	@$(BIN)/pliant demo --out demo-output
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: lint
+test: lint $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 portable: $(VENV)/.dev
@@ -55,9 +52,13 @@ fuzz: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign $(KINDS) --cases $(N)
 	$(BIN)/python -m tests.fuzz.kills --times 50
 
-docs: $(VENV)/.dev
+docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
+
+pages: $(VENV)/.docs
+	$(BIN)/python -m sphinx -W --keep-going -D plot_gallery=0 \
+	  -D suppress_warnings=config.cache,image.not_readable -b html docs docs/_build/html
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks speed

@@ -1,6 +1,7 @@
 """Configure the documentation; the build uses this checkout only, without the network."""
 
 import sys
+import tomllib
 from pathlib import Path
 
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
@@ -13,6 +14,8 @@ project = "pliant"
 author = "The pliant developers"
 copyright = "The pliant developers"
 version = release = __version__
+configuration = Path(__file__).parents[1] / "pyproject.toml"
+urls = tomllib.loads(configuration.read_text("utf-8"))["project"]["urls"]
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -75,9 +78,11 @@ html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
 html_css_files = ["pliant.css"]
 html_title = f"pliant {release}"
+html_baseurl = urls["Documentation"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "icon_links": [{"name": "Repository", "url": urls["Repository"], "icon": "fa-solid fa-code"}],
     "navigation_with_keys": False,
     "navigation_depth": 3,
     "show_prev_next": False,

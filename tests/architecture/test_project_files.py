@@ -14,18 +14,16 @@ import pliant
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PROJECT = CONFIGURATION["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 RELEASE_NOTES = runpy.run_path(str(ROOT / ".github" / "release_notes.py"))["release_notes"]
 
-ACTIONS = {
-    "actions/checkout@v4",
-    "actions/setup-python@v5",
-    "actions/upload-artifact@v4",
-    "actions/download-artifact@v4",
-    "pypa/gh-action-pypi-publish@release/v1",
-}
+ACTION = re.compile(
+    r"(actions/(checkout|setup-python|upload-artifact|download-artifact)"
+    r"|pypa/gh-action-pypi-publish)@[0-9a-f]{40}"
+)
 """The only external code run by workflows, except packages of pip and apt."""
 
 
@@ -68,9 +66,10 @@ def test_a_workflow_runs_what_exists(path):
             assert "workflow_call" in loaded(called)[True]
             continue
         assert job["runs-on"].startswith(("ubuntu-", "${{ matrix.os }}"))
+        assert job["timeout-minutes"] <= 120
         for step in job["steps"]:
             assert ("uses" in step) != ("run" in step)
-            assert step.get("uses", "actions/checkout@v4") in ACTIONS
+            assert "uses" not in step or ACTION.fullmatch(step["uses"])
             assert list(problems(step.get("run", "true"))) == []
 
 
@@ -79,6 +78,19 @@ def test_every_supported_python_is_tested():
     stated = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
     assert matrix["python"] == stated
     assert PROJECT["requires-python"] == f">={stated[0]}"
+
+
+def test_links_of_the_readme_in_the_package_are_absolute():
+    text = (ROOT / "README.md").read_text("utf-8")
+    hooks = CONFIGURATION["tool"]["hatch"]["metadata"]["hooks"]
+    for each in hooks["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(each["pattern"], each["replacement"], text)
+    links = re.findall(r"(!?)\[[^]]*\]\(([^)]*)\)", text)
+    assert len(links) >= 3
+    for image, link in links:
+        prefix = f"{PROJECT['urls']['Repository']}/{'raw' if image else 'blob'}/main/"
+        assert link.startswith(prefix)
+        assert (ROOT / link.removeprefix(prefix)).is_file()
 
 
 def test_the_conda_recipe_and_the_citation_are_those_of_the_project():

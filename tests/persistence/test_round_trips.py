@@ -146,7 +146,7 @@ def columns(**settings):
         [
             ("scaled", StandardScaler(), ["u", "v"]),
             ("coded", OneHotEncoder(**settings), ["colour", "size"]),
-            ("numbered", OrdinalEncoder(), make_column_selector(dtype_include=["str", "object"])),
+            ("numbered", OrdinalEncoder(), make_column_selector(dtype_exclude=["number"])),
             ("means", TargetEncoder(), ["colour"]),
             ("filled", SimpleImputer(strategy="most_frequent"), ["colour"]),
             ("left out", "drop", ["w"]),
