@@ -4,6 +4,7 @@ import errno
 import os
 import pickle
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -207,6 +208,16 @@ ODD_NOTES = [
 def test_odd_notes(refused, models, notes):
     save(load(models["sick"]), "m.pliant", metadata=notes)
     assert refused("info", "m.pliant") == "cannot read the metadata of 'm.pliant'"
+
+
+def test_a_model_that_no_file_can_contain_is_refused_before_it_learns(refused, monkeypatch):
+    monkeypatch.setattr(DANKClassifier, "fit", lambda *_: pytest.fail("the model learned"))
+    write("classes.csv", "a,b,y", *(f"{i % 7},{i % 9},c{i % 250}" for i in range(500)))
+    fit = ("fit", "classes.csv", "--target", "y", "--cv", 0, *DANK, "--out", "m.pliant")
+    assert "at most 30000 pairs of classes, got 31125 for 250 classes" in refused(*fit)
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    message = refused(*FIT, "--out", "m.pliant", code=1)
+    assert message == "model files need skops: pip install 'pliant[cli]'"
 
 
 def test_labels_that_look_like_formulas_are_quoted_in_predictions(pliant):

@@ -109,6 +109,7 @@ MODELS = {
     "svc": lambda: SVC().fit(*load_iris(return_X_y=True)),
     "classes of an svc": lambda: SVC().fit(*load_iris(return_X_y=True)),
     "svr": lambda: SVR().fit(X, F),
+    "svc of a kernel": lambda: SVC(kernel="precomputed").fit(X @ X.T, LABELS),
     "forest": lambda: RandomForestClassifier(3, random_state=0).fit(X, LABELS),
     "tree": lambda: ExtraTreesRegressor(3, random_state=0).fit(X, F),
     "boosting": lambda: HistGradientBoostingClassifier(max_iter=3).fit(X, LABELS),
@@ -285,6 +286,11 @@ FORGERIES = {
     ],
     "svc": MACHINE,
     "svr": MACHINE,
+    "svc of a kernel": [
+        ("support_", lambda a: a + np.int32(40)), ("support_", lambda a: a - np.int32(40)),
+        ("n_features_in_", 50), ("shape_fit_", (40, 50)), ("_dual_coef_", np.ones((1, 3))),
+        ("support_vectors_", np.ones((40, 40))), ("kernel", "rbf"),
+    ],
     "forest": [
         ("estimators_.1.n_features_in_", 2), ("n_features_in_", 2), ("estimators_", [SVC()]),
     ],

@@ -51,7 +51,7 @@ from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, listed, quoted
 from pliant.methods.summary import summarize
-from pliant.persistence import save
+from pliant.persistence import check_saving, save
 from pliant.registry import Method
 
 
@@ -140,6 +140,9 @@ def train(
     if cv:
         _check_folds(sample, cv)
     model = around(learner, method, sample, for_new_rows=True)
+    classes = np.unique(sample.y[sample.labelled(sample.y)]).tolist()
+    if out is not None:
+        check_saving(model, len(classes) if sample.task == "classification" else 0)
     start, n_rows = time.perf_counter(), len(sample.y)
     with progress(f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}", cv + 1) as tick:
         protocol = Protocol(folds=cv, repeats=1, seed=seed) if cv else None
@@ -149,7 +152,6 @@ def train(
         seconds = time.perf_counter() - begun
         tick(1)
     fitted, names = last_step(model), names_after(model, schema.feature_names)
-    classes = np.unique(sample.y[sample.labelled(sample.y)]).tolist()
     result = {
         "method": method.name,
         "seed": seed,

@@ -4,6 +4,14 @@ A model file is a zip archive in the skops format. Before any object is built, a
 and all types must be in `trusted_types`, so no file can run its own code.
 """
 
-from pliant.persistence._model_file import LoadedModel, holds, load, load_file, save, trusted_types
+from pliant.persistence._model_file import (
+    LoadedModel,
+    check_saving,
+    holds,
+    load,
+    load_file,
+    save,
+    trusted_types,
+)
 
-__all__ = ["LoadedModel", "holds", "load", "load_file", "save", "trusted_types"]
+__all__ = ["LoadedModel", "check_saving", "holds", "load", "load_file", "save", "trusted_types"]

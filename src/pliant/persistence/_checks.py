@@ -7,7 +7,7 @@ not check shapes and indices, so this module does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from copy import copy
 from typing import Any
 
@@ -25,9 +25,10 @@ from sklearn.utils import Bunch
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import ModelFileError
 from pliant.core.typing import Indices, Mask
+from pliant.persistence._stacks import check_indices, iter_objects, state_of
 
 
-def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
+def copy_for_file(part: Any, known: dict[int, tuple[Any, Any]] | None = None) -> Any:
     """Return a copy of a model part for saving; shared parts stay shared.
 
     A search is replaced by its best estimator. The copy omits random states set by ``fit`` and the
@@ -39,12 +40,13 @@ def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
         if isinstance(part, BaseSearchCV) and "best_estimator_" not in vars(part):
             raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
     if id(part) in known:
-        return known[id(part)]
+        return known[id(part)][1]
     result = part
     if isinstance(part, BaseSearchCV):
         result = copy_for_file(getattr(part, "best_estimator_", part.estimator), known)
-    elif isinstance(part, BaseEstimator) or type(part).__module__ == "sklearn.calibration":
-        known[id(part)] = result = copy(part)
+    elif state_of(part) is not None and not isinstance(part, dict):
+        result = copy(part)
+        known[id(part)] = part, result
         parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
         for name, value in vars(result).copy().items():
             drawn = isinstance(value, np.random.RandomState | np.random.Generator)
@@ -60,24 +62,8 @@ def copy_for_file(part: Any, known: dict[int, Any] | None = None) -> Any:
     elif type(part) in (dict, Bunch):
         result = type(part)()
         result.update((name, copy_for_file(item, known)) for name, item in part.items())
-    known[id(part)] = result
+    known[id(part)] = part, result  # a reference to the part, so that its id stays unique
     return result
-
-
-def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
-    """Yield a value and each object inside it once, inner objects first."""
-    seen = set() if seen is None else seen
-    if id(value) in seen:
-        return
-    seen.add(id(value))
-    parts: Iterable[Any] = getattr(value, "__dict__", {}).values()
-    if isinstance(value, dict | list | tuple):
-        parts = value.values() if isinstance(value, dict) else value
-    elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
-        parts = value.ravel().tolist()
-    for part in parts:
-        yield from iter_objects(part, seen)
-    yield value
 
 
 def check_parts(model: object) -> None:
@@ -128,14 +114,14 @@ def _check_attributes(value: Any) -> None:
 
 def _check_svm(model: BaseLibSVM) -> None:
     """Raise ValueError unless the arrays of a support vector machine are consistent."""
-    if model.kernel not in (kernels := ["linear", "poly", "rbf", "sigmoid"]):
+    if model.kernel not in (kernels := ["linear", "poly", "rbf", "sigmoid", "precomputed"]):
         raise ValueError(f"expected kernel in {kernels}, got {model.kernel!r}")
     if model._sparse is not False or type(model.degree) is not int:
         raise ValueError("expected dense support vectors and an integer degree")
-    n, d = np.shape(model.support_vectors_)
+    n, d, precomputed = len(model.support_), model.n_features_in_, model.kernel == "precomputed"
     classes = len(model.classes_) if is_classifier(model) else 2
     for name, dtype, shape in (
-        ("support_vectors_", np.float64, (n, d)),
+        ("support_vectors_", np.float64, (0, 0) if precomputed else (n, d)),
         ("support_", np.int32, (n,)),
         ("_n_support", np.int32, (classes,)),
         ("_dual_coef_", np.float64, (classes - 1, n)),
@@ -150,8 +136,10 @@ def _check_svm(model: BaseLibSVM) -> None:
     counts = model._n_support
     if classes < 2 or counts.min() < 0 or (is_classifier(model) and counts.sum() != n):
         raise ValueError(f"expected {n} support vectors in {classes} classes, got {counts}")
-    if model.n_features_in_ != d or tuple(model.shape_fit_)[1:] != (d,):
-        raise ValueError(f"expected support vectors with {model.n_features_in_} features, got {d}")
+    if tuple(model.shape_fit_)[1:] != (d,):
+        raise ValueError(f"expected {d} features, got data of shape {model.shape_fit_}")
+    if precomputed:  # compiled code reads the kernel values of the support vectors
+        check_indices(model.support_, (n,), min(d, model.shape_fit_[0]))
     if not (np.isscalar(model._gamma) and np.isfinite(model._gamma)):
         raise ValueError(f"expected a finite gamma, got {model._gamma!r}")
 

@@ -24,7 +24,16 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._checks import check_parts, copy_for_file, iter_objects
+from pliant.methods.svm.estimators import SVMClassifier
+from pliant.persistence._checks import check_parts, copy_for_file
+from pliant.persistence._stacks import (
+    MAX_VALUES,
+    Stack,
+    Stacker,
+    Unstacker,
+    dtype_kinds,
+    iter_objects,
+)
 
 FORMAT_VERSION = 3
 
@@ -33,6 +42,9 @@ MAX_SCHEMA_BYTES = 20_000_000
 MAX_NODES = 1_000_000
 """Maximum bytes in a model file and in its ``schema.json``, which takes 8 to 30 times its size in
 memory; maximum number of nodes, counting a shared node at each use."""
+
+MAX_PAIRS = MAX_VALUES // 50
+"""Maximum number of pairs of classes; an estimator of a pair has up to 45 values."""
 
 SKLEARN_MODULES = (
     *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
@@ -93,19 +105,37 @@ def save(
         If the file cannot be written, or cannot contain a part of the model, such as a callable
         kernel; the message names the part. No partial file is left behind.
     """
+    data = _dump(model, metadata)
+    with replacing(path, ModelFileError) as draft:
+        draft.write_bytes(data)
+
+
+def check_saving(model: object, n_classes: int = 2) -> None:
+    """Raise ModelFileError if a file cannot contain a model after its fit to `n_classes`."""
+    _dump(model)
+    pairs = n_classes * (n_classes - 1) // 2
+    if pairs > MAX_PAIRS and any(isinstance(part, SVMClassifier) for part in iter_objects(model)):
+        raise ModelFileError(
+            f"cannot save the model: expected at most {MAX_PAIRS} pairs of classes, got {pairs} "
+            f"for {n_classes} classes"
+        )
+
+
+def _dump(model: object, metadata: dict[str, Any] | None = None) -> bytes:
+    """Return the content of a model file, after a check that it can be loaded."""
     skops = _import_skops()
     state: dict[str, Any] = {"format": "pliant-model", "format_version": FORMAT_VERSION}
     state["pliant_version"] = __version__
     with _convert_errors("cannot save the model"):
-        state["model"] = copy_for_file(model)
+        copied = copy_for_file(model)
+        state["model"] = Stacker(copied).replace(copied)
         try:
             state["metadata"] = json.dumps(metadata)  # one node in the file
         except (TypeError, ValueError, RecursionError) as error:
             raise ModelFileError(f"expected plain data as metadata: {printable(error)}") from None
         data = _pack(skops.dumps(state))
         _unpack(data, skops)
-    with replacing(path, ModelFileError) as draft:
-        draft.write_bytes(data)
+    return data
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -160,23 +190,25 @@ def _unpack(data: bytes, skops: Any) -> LoadedModel:
         root = json.loads(archive.read("schema.json"))
         _check_format(root)
         names = _check_nodes(root, archive)
-    if root["content"]["model"]["__loader__"] != "ObjectNode":
+    kind = root["content"]["model"]
+    if kind["__loader__"] != "ObjectNode" or kind["__class__"] == Stack.__name__:
         raise ModelFileError("expected an estimator or a kernel as the model")
-    del root
+    del root, kind
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         state: dict[str, Any] = skops.loads(data, trusted=sorted(names))
+        model = Unstacker().replace(state["model"])
     skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
     if skew:
         theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
         message = f"the model was saved with scikit-learn {printable(theirs)}, but this is {ours}"
         warnings.warn(f"{message}: its predictions may differ; refit it to be sure", stacklevel=2)
-    check_parts(state["model"])
+    check_parts(model)
     metadata = state["metadata"]
     metadata = json.loads(metadata) if isinstance(metadata, str) else metadata
     if not isinstance(metadata, dict | None):
         raise ModelFileError(f"expected a dict as metadata, got {quoted(metadata)}")
-    return LoadedModel(state["model"], metadata, printable(state["pliant_version"]))
+    return LoadedModel(model, metadata, printable(state["pliant_version"]))
 
 
 def _check_format(root: Any) -> None:
@@ -278,7 +310,7 @@ def loaders() -> dict[str, frozenset[str]]:
         "NdArrayNode": frozenset({"numpy.ndarray"}) | scalars,
         "DTypeNode": frozenset({"numpy.dtype"}),
         "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-        "ObjectNode": trusted_types() | estimators | others,
+        "ObjectNode": trusted_types() | estimators | others | {f"{Stack.__module__}.Stack"},
     }
 
 
@@ -318,8 +350,7 @@ def _check_array(archive: zipfile.ZipFile, file: object, type_name: str) -> None
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ModelFileError(f"array {quoted(file)} is in an unknown format")
     shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
-    kinds = [dtype[name].kind for name in dtype.names] if dtype.names else [dtype.kind]
-    if not set(kinds) <= set("biufSU") or (shape and type_name != "numpy.ndarray"):
+    if not dtype_kinds(dtype) <= set("biufSU") or (shape and type_name != "numpy.ndarray"):
         raise ModelFileError(f"array {quoted(file)} has type {quoted(dtype)} and shape {shape}")
     rest = archive.getinfo(file).file_size - stream.tell()
     size = math.prod(shape) * dtype.itemsize
