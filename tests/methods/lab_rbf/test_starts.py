@@ -147,6 +147,3 @@ def test_shap_does_not_take_the_model_for_linear():
     model = LABRBFRegressor(random_state=0, n_members=1).fit(X, X[:, 0] ** 2 + X[:, 1])
     with pytest.raises(TypeError, match="not callable"):
         shap.Explainer(model, X[:20])
-    values = shap.Explainer(model.predict, X[:20])(X[:3])
-    total = values.values.sum(axis=1) + values.base_values
-    np.testing.assert_allclose(total, model.predict(X[:3]), atol=1e-10)
