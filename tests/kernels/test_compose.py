@@ -2,16 +2,26 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from pliant import (
+    AsymmetricKernelRidge,
+    DANKClassifier,
+    MKLClassifier,
+    SCGLogDetLearner,
+    SketchedKernelRidge,
+)
 from pliant.kernels import (
     TL1,
     Gaussian,
     Linear,
     Normalized,
+    On,
     Polynomial,
     Product,
     Scaled,
     Sum,
+    WeightedSum,
 )
 from tests.reference import naive_kernels as naive
 
@@ -76,3 +86,21 @@ def test_a_zero_on_the_diagonal_cannot_be_normalised():
     for call in (lambda: kernel(X, with_zero), lambda: kernel.diag(with_zero)):
         with pytest.raises(ValueError, match=said):
             call()
+
+
+TAKERS = [
+    DANKClassifier, MKLClassifier, SCGLogDetLearner, AsymmetricKernelRidge, SketchedKernelRidge
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+@pytest.mark.parametrize("outer", [Gaussian() + Linear(), Gaussian() * Linear(), 2.0 * Gaussian()])
+@pytest.mark.parametrize("wrong", ["x", 3.0, Gaussian])
+def test_what_is_no_kernel_within_a_kernel_is_refused_by_calls_and_fits(taker, outer, wrong):
+    name = next(iter(outer.get_params(deep=False)))
+    inner = clone(outer).set_params(**{name: wrong})
+    for kernel in (inner, On(inner, [0]), WeightedSum([Gaussian(), inner], 1.0)):
+        model = taker([kernel] if taker is MKLClassifier else kernel)
+        for use in (kernel, kernel.diag, lambda X, model=model: model.fit(X, X[:, 0] > 0)):
+            with pytest.raises(ValueError, match=rf"\({name}=\.\.\.\) to be a kernel, got"):
+                use(X)

@@ -74,6 +74,7 @@ class Kernel(BaseEstimator, ABC):
         -------
         array of shape (n, m), float64, or a float for two single points
         """
+        self._check_kernels()
         if Y is not None and _is_point(X) and _is_point(Y):
             x, y = check_points(np.asarray(X)[None], "X"), check_points(np.asarray(Y)[None], "Y")
             return float(self._between_sets(x, y)[0, 0])
@@ -128,18 +129,26 @@ class Kernel(BaseEstimator, ABC):
     @blas_limited
     def diag(self, X: npt.ArrayLike) -> Array:
         """Return k(x, x) for each row of X, shape (n,)."""
+        self._check_kernels()
         X = check_points(X, "X")
         return self._finite(self._diagonal, X) if len(X) else np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
 
+    def _check_kernels(self) -> None:
+        """Raise ValueError unless the parameters that hold kernels do."""
+        for name in ("kernel", "left", "right", "base"):
+            value = vars(self).get(name, self)
+            if not isinstance(value, Kernel):
+                place = f"{type(self).__name__}({name}=...)"
+                raise ValueError(f"expected {place} to be a kernel, got {one_line(value, 200)}")
+            if value is not self:
+                value._check_kernels()
+
     def _check_loaded(self) -> None:
         """Raise ValueError if hyper-parameters loaded from a file are invalid."""
-        for name, value in self.get_params(deep=False).items():
-            expected = Kernel if name in ("kernel", "left", "right", "base") else object
-            if not isinstance(value, expected):
-                raise ValueError(f"expected {name} to be a kernel, got {type(value).__name__}")
+        self._check_kernels()
 
     def __add__(self, other: Kernel) -> Sum:
         if not isinstance(other, Kernel):
@@ -462,6 +471,10 @@ class WeightedSum(Kernel):
                 raise ValueError(f"expected WeightedSum(kernels=...) to contain kernels, got {got}")
         weights = check_vector("WeightedSum(weights=...)", self.weights, len(kernels))
         return list(zip(kernels, weights.tolist(), strict=True))
+
+    def _check_kernels(self) -> None:
+        for kernel, _ in self._terms():
+            kernel._check_kernels()
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         for kernel, _ in self._terms():

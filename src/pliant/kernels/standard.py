@@ -150,7 +150,7 @@ class Matern(_Stationary):
         self.gamma = gamma
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        if self.nu not in (0.5, 1.5, 2.5):
+        if check_real("Matern(nu=...)", self.nu) not in (0.5, 1.5, 2.5):
             raise ValueError(f"expected Matern(nu=...) in [0.5, 1.5, 2.5], got {self.nu!r}")
         X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
@@ -464,6 +464,7 @@ def as_kernel(
         return Precomputed(X) if kernel == "precomputed" else Linear()
     _refuse_gamma(gamma, "gamma applies only to kernels given by name; set it on the kernel object")
     if isinstance(kernel, Kernel):
+        kernel._check_kernels()
         return resolve_columns(clone(kernel), feature_names, X.shape[1])
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
