@@ -343,11 +343,18 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        table = self._set_target(self._build_table(X, y, sample_weight, refit=True)[0])
-        points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
+        table = self._build_table(X, y, sample_weight, refit=True)[0]
         (low, high), new = self.limits_, feature_limits(table)
+        limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
+        reach = max(float(np.abs(member.warp_(limits)).max()) for member in self.members_)
+        if reach > 1e50:  # the fourth power is finite
+            raise ValueError(
+                f"expected features on the scale of the fit, got values {reach:.3g} times as large"
+            )
+        table = self._set_target(table)
+        points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
         for member in self.members_:
-            member.limits_ = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
+            member.limits_ = limits
         self._solve_coefficients(self.members_, table)
         for member in self.members_:
             member.measure(points)

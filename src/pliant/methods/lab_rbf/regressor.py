@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self
@@ -421,7 +422,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         ----------
         X : array-like of shape (n_samples, n_features)
         q : float or array-like of shape (n_quantiles,), default=0.5
-            Probabilities, in (0, 1).
+            Probabilities, in (0, 1); at least one.
 
         Returns
         -------
@@ -429,8 +430,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             With several outputs, (n_samples, n_outputs) or (n_samples, n_outputs, n_quantiles).
         """
         check_is_fitted(self)
-        probabilities = np.asarray(q, dtype=np.float64)
-        if probabilities.ndim > 1 or not ((probabilities > 0) & (probabilities < 1)).all():
+        probabilities = np.empty(0)
+        with suppress(OverflowError, TypeError, ValueError):
+            probabilities = np.asarray(q, dtype=np.float64)
+        valid = probabilities.size and probabilities.ndim <= 1
+        if not valid or not ((probabilities > 0) & (probabilities < 1)).all():
             raise ValueError(f"expected q in (0, 1), a number or a list of numbers, got {q!r:.200}")
         errors = self._get_error_model()
         mean, spread = self._mean_and_spread(self._validate_points(X), errors.unit)
