@@ -119,7 +119,7 @@ def test_invalid_kernel_values_raise():
         (problem()[3], "matrix", np.eye(8), "expected a matrix for 9 points, got 8 rows"),
         (problem()[3], "matrix", np.triu(np.ones((9, 9))), "expected a symmetric Gram matrix"),
         (problem()[3], "points", np.ones(9), "expected points of shape (n_samples, n_features)"),
-        (problem()[3], "base", 3, "expected base to be a kernel, got int"),
+        (problem()[3], "base", 3, "expected LogDetKernel(base=...) to be a kernel, got 3"),
     ],
 )
 def test_inconsistent_parameters_of_a_file_raise(kernel, name, value, message):
