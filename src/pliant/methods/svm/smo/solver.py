@@ -46,7 +46,7 @@ LONG_RUN = 100
 """Steps per coordinate after which Newton steps alternate with SMO steps; most runs end sooner."""
 
 IDLE = 1e-8
-"""A round is idle if it closes less than this fraction of the gap."""
+"""Rounds are idle until they close this fraction of the gap."""
 
 FLAT = 1e-12
 """Lower bound for computed curvatures, which rounding errors can make negative."""
@@ -162,12 +162,14 @@ class SMOState:
             self.rounds_since_fields = 0
             certificate, reached = self._certificate(tol, violation)
         self.intercept, value, gap = certificate.intercept, certificate.value, certificate.gap
-        # A round is idle if it improves neither value nor gap by a relevant fraction of the gap.
-        # With C = 1e20, the gap is C times the rounding errors of the decision values.
+        # A round is idle if neither value nor gap has improved by a relevant fraction of the gap
+        # since the last one that was not: rounds in small blocks progress slowly. With C = 1e20,
+        # the gap is C times the rounding errors of the decision values.
         rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
         better = not self.history or value > self.best_value + rise
         better |= gap < (1.0 - IDLE) * self.least_gap
-        self.best_value, self.least_gap = max(value, self.best_value), min(gap, self.least_gap)
+        if better:
+            self.best_value, self.least_gap = max(value, self.best_value), min(gap, self.least_gap)
         self.idle_rounds = 0 if better else self.idle_rounds + 1
         self.history.append(Progress(self.n_iter, value, gap))
         if reached:
