@@ -240,7 +240,7 @@ def perform_apart(
 ) -> Record:
     """Run a cell in another process, or in an executor with ``submit``.
 
-    At `ends`, a ``time.time`` value, the process is killed and the record gets the status "cut".
+    At `ends`, a ``time.monotonic`` value, the process is killed; the record has the status "cut".
     """
     if executor is None and multiprocessing.current_process().daemon:
         return perform(sample, protocol, method, cell)
@@ -249,7 +249,7 @@ def perform_apart(
             raise TimeoutError
         with _lent_process() if executor is None else nullcontext(executor) as process:
             future = process.submit(perform, sample, protocol, method, cell)
-            left = None if ends is None else max(0.0, ends - time.time())
+            left = None if ends is None else max(0.0, ends - time.monotonic())
             try:
                 record: Record = future.result(left)
             except TimeoutError:

@@ -113,7 +113,7 @@ class Race:
         self._ended: queue.SimpleQueue[Record | BaseException] = queue.SimpleQueue()
         self._cut: dict[str, str] = {}
         self._has_dropped = False
-        self._began, self._ends = time.time(), inf
+        self._began, self._ends = time.monotonic(), inf
         self.interrupted: bool = False
         self.dropped: dict[str, str] = {}
         self.records: dict[Cell, Record] = {}
@@ -124,7 +124,7 @@ class Race:
 
     def run(self) -> None:
         """Run the cells without a record until all are done or the time budget runs out."""
-        self._began = time.time()
+        self._began = time.monotonic()
         self._ends = inf if self.budget is None else self._began + self.budget
         threads = ThreadPoolExecutor(self._at_a_time)
         try:
@@ -154,7 +154,7 @@ class Race:
     def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
         """Start cells until `n_jobs` run; return True if any is running."""
         while len(self._running) < self._at_a_time:
-            now = time.time()
+            now = time.monotonic()
             cell = None if now >= self._ends else self._next_cell()
             if cell is None:
                 break
@@ -207,10 +207,10 @@ class Race:
 
     def _store(self, record: Record) -> None:
         cell = cell_of(record)
-        took = time.time() - self._running.pop(cell)
+        took = time.monotonic() - self._running.pop(cell)
         if record["status"] == "cut":
             slow = f"a fold takes more than {seconds(took)}"
-            at_end = time.time() >= self._ends - BEAT
+            at_end = time.monotonic() >= self._ends - BEAT
             self._cut[cell.method] = "the budget ran out" if at_end else slow
             return
         self.records[cell] = record
@@ -235,7 +235,7 @@ class Race:
             }
             needed = sum(took.values()) * folds / self._at_a_time
             slow = sorted((name for name in took if name != best), key=lambda name: -took[name])
-            if needed <= self._ends - time.time() or not slow:
+            if needed <= self._ends - time.monotonic() or not slow:
                 return
             self.dropped[slow[0]] = f"too slow for the budget: {seconds(took[slow[0]])} for a fold"
 
@@ -246,7 +246,7 @@ class Race:
         active = [name for name in self._methods if name not in self.dropped | self._cut]
         fits = self.protocol.folds + self.final_fits
         needed = sum(map(self._expected, active)) * fits / self._at_a_time
-        return needed <= self._ends - time.time()
+        return needed <= self._ends - time.monotonic()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method; 0 without finished cells."""
@@ -261,10 +261,10 @@ class Race:
         if self.progress is None:
             return
         cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
-        left = None if self.budget is None else max(0.0, self._ends - time.time())
+        left = None if self.budget is None else max(0.0, self._ends - time.monotonic())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
-        self.progress(RaceState(records, running, waiting, time.time() - self._began, left))
+        self.progress(RaceState(records, running, waiting, time.monotonic() - self._began, left))
 
 
 def row_losses(sample: Sample, record: Record) -> Array:

@@ -103,20 +103,25 @@ class Deadline:
 
     def __init__(self, callback: Callable[..., object], seconds: float | None) -> None:
         self._callback = callback
-        self.ends: float | None = None if seconds is None else time.time() + seconds
+        self.ends: float | None = None if seconds is None else time.monotonic() + seconds
         self.expired: bool = False
         self.stopped: bool = False
 
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds until the end, for another process, whose clock may differ; None without one."""
+        return None if self.ends is None else self.ends - time.monotonic()
+
     def __call__(self, step: object = None) -> bool:
         """Return True to stop the solver; after the first True, always return True."""
-        self.expired = self.expired or (self.ends is not None and time.time() >= self.ends)
+        self.expired = self.expired or (self.ends is not None and time.monotonic() >= self.ends)
         self.stopped = self.stopped or self.expired or self._callback(step) is True
         return self.stopped
 
 
 def is_over(ends: float | None) -> bool:
-    """Return True if the system time `ends` has passed; False if `ends` is None."""
-    return ends is not None and time.time() >= ends
+    """Return True if the ``time.monotonic`` value `ends` has passed; False if it is None."""
+    return ends is not None and time.monotonic() >= ends
 
 
 Proof = TypeVar("Proof")

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue
-from pliant.core.progress import Deadline, Progress, Result, Status, is_over
+from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
@@ -578,8 +578,8 @@ def solve_in_parts(
     def solve_all(eta: float, start: Array) -> tuple[Array, list[PartResult]]:
         """Solve all parts; return the coefficients of all points and the results."""
         solved = run_parts(
-            partial(solve_part, base=base, eta=eta, options=options, ends=callback.ends),
-            lambda part: (parts[part], start[partition.members(part)]),
+            partial(solve_part, base=base, eta=eta, options=options),
+            lambda part: (parts[part], start[partition.members(part)], callback.seconds_left),
             sizes=partition.sizes.tolist(),
             n_jobs=settings.n_jobs,
             report=lambda _done, _total: callback(None),
@@ -631,18 +631,18 @@ def _combine_parts(
 def solve_part(
     part: SVMProblem,
     start: Array,
+    seconds: float | None,
     *,
     base: TrainingGram,
     eta: float,
     options: HadamardOptions,
-    ends: float | None,
 ) -> PartResult:
     """Maximise the dual of one part without its equality constraint (problem (19)).
 
-    `start` has shape (m,). When `time.time()` reaches `ends`, the solver stops and returns the best
-    solution so far.
+    `start` has shape (m,). After `seconds`, the solver stops and returns the best solution so far.
     """
-    if is_over(ends):
+    deadline = Deadline(lambda _: None, seconds)
+    if deadline():
         return _skip_part(part, base)
     n = len(part.points)
     fits = 8.0 * n**2 <= options.cache_mb * 2.0**20
@@ -652,7 +652,7 @@ def solve_part(
     adapted = hadamard_dual(dual, eta, centred=options.centred, n_points=n)
     # The last coordinate is minus the sum of the others, so that 1'beta = 0.
     start = np.append(start, -start.sum())
-    result = _solve_dual(adapted, start, options, lambda _: is_over(ends))
+    result = _solve_dual(adapted, start, options, deadline)
     return PartResult(result.x[:-1], result.value, result.gap, result.n_iter, result.status.name)
 
 
