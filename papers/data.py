@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import nan, sqrt
@@ -44,6 +45,8 @@ class PaperSet:
     """Name in the paper, if different."""
     support: int | None = None
     """Number of support points in the paper."""
+    descent: Sequence[float] = (0.01, 128, 1.0)
+    """Learning rate, batch size and sigma_0 of LAB-RBF in the paper."""
     labels: int | None = None
     """Number of labelled points, if the paper gives it."""
     per_class: int | None = None

@@ -178,7 +178,7 @@ class Study:
     only: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Sets of the contestants that are not measured on all."""
     most_repeats: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """Maximum number of repeats of a contestant on some sets."""
+    """Maximum number of repeats of a contestant by set, or on "all" others."""
     exceptions: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     """Different settings of a contestant on some sets."""
 
@@ -212,7 +212,8 @@ class Study:
         ]
 
     def _most(self, who: str, name: str, repeats: int) -> int:
-        limits = (self.most_repeats.get(who, {}).get(name), self.chosen(name).most_repeats)
+        most = self.most_repeats.get(who, {})
+        limits = (most.get(name, most.get("all")), self.chosen(name).most_repeats)
         return min(each for each in (*limits, repeats) if each is not None)
 
 

@@ -25,7 +25,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC
 
 from papers.contestants.tuned import Plain, Setting, Tuned
 from papers.sample import Labels, Protocol, Sample, losses, typical_gamma
@@ -45,8 +45,8 @@ class LAB(Plain):
         return {"support": float(len(model.support_))}
 
 
-class PaperLAB(LAB):
-    """The paper's model: one member, the paper's number of support points, no linear part."""
+class OneMember(LAB):
+    """One member of pliant's LAB-RBF, no linear part, the paper's number of support points."""
 
     draws: int
     """Number of draws of the support points."""
@@ -189,21 +189,6 @@ class NystroemRidge(GaussianRidge):
         centres = min(self.centres, len(sample.y))
         features = Nystroem(gamma=setting["gamma"], n_components=centres, random_state=seed)
         return make_pipeline(features, Ridge(alpha=setting["alpha"]))
-
-
-class GaussianSVR(Tuned):
-    """Epsilon-SVR with a Gaussian kernel, tuned by cross-validation on some rows."""
-
-    max_iter: int
-    """Maximum number of libsvm's steps."""
-
-    def model(self, sample: Sample, setting: Setting, seed: int, *, final: bool = True) -> Any:
-        gamma = typical_gamma(sample.X, seed) * 2.0 ** setting["power"]
-        given = {"C": setting["C"], "epsilon": setting["epsilon"], "gamma": gamma}
-        return SVR(**given, cache_size=1000, max_iter=self.max_iter if final else 50_000)
-
-    def details(self, model: Any) -> Record:
-        return {"support": float(len(model.support_))}
 
 
 class GaussianProcess(Tuned):

@@ -29,6 +29,9 @@ AT_REFERENCE = "dank-taus:0.01/reciprocal"
 
 ETAS = {FIXED: "eta = |alpha|^2 of the SVM", TUNED: "eta tuned"}
 
+ASIDE = ("-printed", "-leaky")
+"""Ends of the names of contestants that only appear in the paper's table."""
+
 SCORES = {"classification": "accuracy", "regression": "1 - R2"}
 
 
@@ -74,7 +77,10 @@ def tables(study: Study, results: Results) -> list[str]:
         shown.who
         for column in study.comparison.columns.values()
         for shown in column
-        if "/" in shown.who and shown.who != PLAIN and results.has(results.sets[0], shown.who)
+        if "/" in shown.who
+        and shown.who != PLAIN
+        and results.has(results.sets[0], shown.who)
+        and not shown.who.partition(":")[0].endswith(ASIDE)
     ]
     learned = [who.partition(":")[0] for who in compared if not who.endswith(BATCH)]
     parts = [*_printed(study, results, _settings(compared, results), PLAIN)]

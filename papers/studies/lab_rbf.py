@@ -112,7 +112,7 @@ def _support(study: Study, results: Results) -> str:
         row = {"set": name}
         for method in ("R-SVR-MKL", "SVR-MKL", "Falkon", "LAB RBF"):
             row[f"{method} (paper)"] = points.get(method, md.NONE)
-        for who in ("paper-lab", "lab", "svr", "r-svr-mkl", "svr-mkl"):
+        for who in ("best-draw", "printed", "lab", "svr", "r-svr-mkl", "svr-mkl"):
             there = who in results.titles and results.has(name, who)
             count = results.numbers(name, who, "support").mean() if there else None
             row[study.titles[who]] = md.NONE if count is None else f"{count:.0f}"
@@ -127,7 +127,7 @@ def _seeds(results: Results) -> str:
     first = results.study.protocol.first_seed
     labels = [*(str(first + k) for k in range(results.repeats)), "least", "mean"]
     rows = [{"seed": label} for label in labels]
-    for who in ("paper-lab-one-draw", "paper-lab", "lab"):
+    for who in ("one-draw", "best-draw", "lab"):
         values = results.values(PARKINSON, who)
         for row, value in zip(rows, values, strict=False):
             row[results.titles[who]] = f"{value:.4f}"

@@ -81,7 +81,7 @@ def _tables(study: Study, results: Results, gains: md.Gains) -> list[str]:
         sets = results.sets_of(task)
         if sets:
             more = [name for name in sets if name not in printed(study.name)]
-            parts += [f"## {heading}", text(GROUP, "comparison")]
+            parts += [f"## {heading}", text(GROUP, "comparison"), text(GROUP, task)]
             parts += [md.comparison_table(study, results, quantity, show, others, more)]
     return parts
 

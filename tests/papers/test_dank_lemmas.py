@@ -133,6 +133,15 @@ def test_algorithm_1_reaches_the_optimum_with_the_sign_corrected(s, C, eta, tau,
     assert (np.diff(run.seconds) > 0).all()
 
 
+def test_the_monotone_variant_of_line_6_never_decreases_and_reaches_the_optimum():
+    X, y = classification_data()
+    s, C, eta, tau, optimum = DANK_OPTIMA[1]
+    run = nesterov(gaussian_gram(X, s), y, C, eta, tau, eps=0.0, monotone=True)
+    assert (np.diff(run.thetas) >= 0).all()
+    assert (np.diff(run.values) < 0).any()  # h(alpha(t)) itself decreases at times
+    assert run.thetas[-1] == pytest.approx(optimum, abs=1e-4)
+
+
 @pytest.mark.parametrize(("s", "C", "eta", "tau", "optimum"), DANK_OPTIMA)
 def test_algorithm_1_fails_with_the_sign_as_printed(s, C, eta, tau, optimum):
     X, y = classification_data()

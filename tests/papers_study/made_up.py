@@ -41,7 +41,7 @@ def small(key, **changes):
     grid = {name: values[:2] for name, values in who.grid.items()}
     if "rounds" in grid:
         grid["rounds"] = [2, 4]
-    few = {"max_iter": 5, "centres": 10, "max_pairs": 100}
+    few = {"max_iter": 5, "centres": 10, "max_pairs": 100, "steps": 5}
     few = {name: value for name, value in few.items() if hasattr(who, name)}
     options = getattr(who, "options", {})
     if "shapes" in vars(who):

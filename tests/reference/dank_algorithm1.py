@@ -65,7 +65,7 @@ class Trajectory:
     """Result of a run: iterate t = 0, 1, ... has h values[t] and ended at seconds[t].
 
     The clock excludes the computation of the objective, which the algorithm does not need.
-    `moves` has |alpha(t+1) - alpha(t)|_2.
+    `moves` has |alpha(t+1) - alpha(t)|_2, and `thetas` the h(theta(t)) of the monotone variant.
     """
 
     alpha: np.ndarray
@@ -73,28 +73,40 @@ class Trajectory:
     values: list = field(default_factory=list)
     seconds: list = field(default_factory=list)
     moves: list = field(default_factory=list)
+    thetas: list = field(default_factory=list)
 
 
-def nesterov(K, y, C, eta, tau, *, max_iter=2000, eps=1e-4, L=None, sign=1.0):
-    """Run Algorithm 1 from alpha = 0 to the first move <= eps; L defaults to Theorem 4's."""
+def nesterov(K, y, C, eta, tau, *, max_iter=2000, eps=1e-4, L=None, sign=1.0, monotone=False):
+    """Run Algorithm 1 from alpha = 0 to the first move <= eps; L defaults to Theorem 4's.
+
+    The `monotone` variant of line 6 keeps the best of the previous theta, the new one and alpha.
+    """
     L = lipschitz_of_theorem_4(K, C, eta) if L is None else L
-    weighted = np.zeros(len(y))
+    weighted, best, thetas = np.zeros(len(y)), (-np.inf, None), []
 
-    def step(t, alpha, slope):
-        nonlocal weighted
+    def step(t, alpha, slope, value):
+        nonlocal weighted, best
         theta = project_alpha(alpha + slope / L, y, C)
+        if monotone:
+            F = adaptation(K, y, theta, eta, tau)
+            new = objective(K, y, theta, F, eta, tau), theta
+            best = max(best, new, (value, alpha), key=lambda pair: pair[0])
+            theta = best[1]
+            thetas.append(best[0])
         weighted = weighted + (t + 1) * slope
         beta = project_alpha(sign * weighted / (2 * L), y, C)
         return (t + 1) / (t + 3) * theta + 2 / (t + 3) * beta
 
-    return _run(step, K, y, eta, tau, max_iter, eps)
+    run = _run(step, K, y, eta, tau, max_iter, eps)
+    run.thetas = thetas
+    return run
 
 
 def projected_gradient(K, y, C, eta, tau, *, max_iter=2000, eps=1e-4, L=None):
     """Run equation (17), the plain method of Figure 4; L defaults to the printed one."""
     L = lipschitz_of_equation_17(K, C, eta, tau) if L is None else L
 
-    def step(t, alpha, slope):
+    def step(t, alpha, slope, value):
         return project_alpha(alpha + slope / L, y, C)
 
     return _run(step, K, y, eta, tau, max_iter, eps)
@@ -108,10 +120,13 @@ def _run(step, K, y, eta, tau, max_iter, eps):
     for t in range(max_iter):
         started = time.perf_counter()
         F = adaptation(K, y, alpha, eta, tau)
-        new = step(t, alpha, gradient(K, y, alpha, F))
-        move = np.linalg.norm(new - alpha)
+        slope = gradient(K, y, alpha, F)
         elapsed += time.perf_counter() - started
         run.values.append(objective(K, y, alpha, F, eta, tau))
+        started = time.perf_counter()
+        new = step(t, alpha, slope, run.values[-1])
+        move = np.linalg.norm(new - alpha)
+        elapsed += time.perf_counter() - started
         run.seconds.append(elapsed)
         run.moves.append(move)
         alpha = new
