@@ -38,10 +38,9 @@ def needle(name, seed, n_train=400):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_needle_in_a_haystack_is_found(name):
-    for seed in range(2):
-        X, y, X_new, y_new, _ = needle(name, seed)
-        trees = ExtraTreesRegressor(random_state=seed).fit(X, y).score(X_new, y_new)
-        assert LABRBFRegressor(random_state=seed).fit(X, y).score(X_new, y_new) >= trees
+    X, y, X_new, y_new, _ = needle(name, 0)
+    trees = ExtraTreesRegressor(random_state=0).fit(X, y).score(X_new, y_new)
+    assert LABRBFRegressor(random_state=0).fit(X, y).score(X_new, y_new) >= trees
 
 
 def begin(X, y, n_members):
