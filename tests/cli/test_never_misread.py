@@ -86,6 +86,14 @@ def test_addresses_versions_and_phone_numbers_are_texts(cell):
     assert frame["x"].tolist() == [0.5, 1.5]
 
 
+def test_addresses_that_may_be_numbers_are_noted():
+    cells = ["100.200.150.250", "1.234.101.200"]
+    text = table("a;b", [(cell, 1) for cell in cells], ";")
+    assert read(text)["a"].tolist() == cells
+    assert "'100.200.150.250' may be an IP address (--thousands reads it" in notes(read(text))[0]
+    assert read(text, thousands=".")["a"].tolist() == [100200150250, 1234101200]
+
+
 def test_quoted_answers_do_not_turn_a_file_to_decimal_commas():
     rows = [('"1,2"', 0.5), ('"1,3"', 1.5), ("2", 2.25)]
     frame = read(table("answer,x", rows))
@@ -113,6 +121,8 @@ def test_two_marks_in_one_file_are_an_error_unless_one_is_named():
         (["1 234", "5"], [1234, 5], " "),
         (["1'234,5", "1"], [1234.5, 1], "'"),
         (["1.234.567", "5"], [1234567, 5], "."),
+        (["300.400.500.600", "1.234.101.200", "5"], [300400500600, 1234101200, 5], "."),
+        (["1.234.567,5", "100.200.150.250"], [1234567.5, 100200150250], "."),
         (["1\u202f234,5", "7,25"], [1234.5, 7.25], "\u202f"),
     ],
 )

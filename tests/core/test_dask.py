@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.utils.random import sample_without_replacement
 
+import pliant
 from pliant.core.dask import BRANCHES, MIN_CLASS_ROWS, DaskRows, reduce_tree
 
 dask = pytest.importorskip("dask")
@@ -68,6 +69,26 @@ def test_a_reduction_adds_up_all_tasks(count):
 
     assert reduce_tree(tasks, combine) == count * (count - 1) // 2
     assert max(seen, default=1) <= BRANCHES
+
+
+def test_partitions_that_are_no_arrays_are_one_clear_error():
+    def ragged(block):
+        return [row[: 1 + k % 2] for k, row in enumerate(block.tolist())]
+
+    X, y = da.zeros((40, 2), chunks=(20, 2)), da.zeros(40, chunks=20)
+    broken = X.map_blocks(ragged, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match=r"^partition \d \(rows .*: expected X as an array: "):
+        DaskRows.from_collection(broken, y, None, labelled=False).take(np.arange(3), len)
+    unknown = da.from_delayed(dask.delayed(ragged)(np.zeros((40, 2))), (np.nan, 2), dtype=float)
+    with pytest.raises(ValueError, match=r"^expected partitions of X that are arrays: 'list'"):
+        DaskRows.from_collection(unknown, y, None, labelled=False)
+    lists = y.map_blocks(lambda block: [[1, 2], [1]] * 10, dtype=float, meta=np.empty(0))
+    for labels, name in (((lists, None), "y"), ((y, lists), "sample_weight")):
+        with pytest.raises(ValueError, match=f"^expected {name} as an array: "):
+            DaskRows.from_collection(X, *labels, labelled=False)
+    for data in ((broken, y), (X, lists)):  # of an estimator that computes collections
+        with pytest.raises(ValueError, match=r"^expected X or y as an array: "):
+            pliant.KNPLRegressor().fit(*data)
 
 
 def test_numbers_beyond_1e100_are_refused_with_their_row():

@@ -1,8 +1,9 @@
-"""Random tables: written as CSV and Parquet, read whole and in chunks, and used for a fit.
+"""Random tables: written as CSV and Parquet, read whole and in chunks, and used for fits.
 
 The cells that are read equal those written. Reading whole and in chunks gives the same cells or
 the same error, a `TableError` of one line. A model fitted to a table predicts the same values for
-its rows, read whole or in chunks. A quarter of the cases damage a file.
+its rows, read whole or in chunks. A quarter of the cases damage a file, and a quarter also run
+``pliant fit`` and ``pliant predict``, which succeed or print an error of one line.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -27,6 +29,7 @@ from pyarrow import parquet
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
+from pliant.cli import main as pliant
 from pliant.cli.predict import TablePredictor
 from pliant.core.exceptions import TableError
 from pliant.persistence import save
@@ -215,12 +218,14 @@ def case(seed: int, folder: Path) -> str | None:
     if rng.random() < 0.25:
         path = damaged(table, folder)
         frame = read(path, table)
-        return frame if isinstance(frame, str) and frame.startswith("wrong: ") else None
+        wrong = isinstance(frame, str) and frame.startswith("wrong: ")
+        return frame if wrong else check_commands(table, path, folder) if seed % 4 == 0 else None
     path = folder / str(rng.choice(["t.csv", "t.csv.gz"]))
     data = table.csv()
     path.write_bytes(gzip.compress(data, 1) if path.suffix == ".gz" else data)
     for each in (path, table.parquet(folder / "t.parquet")):
         wrong = check_cells(table, each) or check_predictions(table, each, folder)
+        wrong = wrong or (check_commands(table, each, folder) if seed % 4 == 0 else None)
         if wrong:
             return f"{each.suffix}: {wrong}"
     return None
@@ -260,12 +265,17 @@ def attempt(action: Callable[[], Any]) -> Any:
     return words
 
 
+def known(words: str) -> str:
+    """Return an error without the reason of a damaged Parquet file, which depends on the chunks."""
+    return words.partition(" as Parquet: ")[0]
+
+
 def read(path: Path, table: Table) -> Any:
     """Return the table, the message of an error, or "wrong: " and a reason."""
     whole = attempt(lambda: read_table(path, form=table.form))
     chunks = attempt(lambda: pd.concat(iter_table(path, table.chunk, table.form)))
     if isinstance(whole, str) or isinstance(chunks, str):
-        same = isinstance(whole, str) and isinstance(chunks, str) and whole == chunks
+        same = isinstance(whole, str) and isinstance(chunks, str) and known(whole) == known(chunks)
         raw = next((e for e in (whole, chunks) if str(e).startswith("wrong: ")), None)
         return raw or (whole if same else f"wrong: whole {whole!s:.300}, in chunks {chunks!s:.300}")
     meant = attempt(lambda: read_with_schema(path, list(whole)[-1], form=table.form))
@@ -315,6 +325,31 @@ def check_predictions(table: Table, path: Path, folder: Path) -> str | None:
     else:
         same = written.map(plain).tolist() == [plain(label) for label in expected]
     return None if same else f"predictions: {written.tolist()!r} and {expected!r}"
+
+
+def check_commands(table: Table, path: Path, folder: Path) -> str | None:
+    """Fit and predict on the command line; each command succeeds or prints an error of one line."""
+    form, model, out = table.form, folder / "c.pliant", folder / "c.csv"
+    marks = [f"--sep={form.sep}", f"--decimal={form.decimal}", f"--encoding={form.encoding}"]
+    given = [] if path.suffix == ".parquet" else [*marks, f"--thousands={form.thousands}"]
+    for words in (
+        ["fit", path, "--target=y", "--method=linear", "--cv=0", "--out", model],
+        ["predict", model, path, "--out", out],
+    ):
+        said = io.StringIO()
+        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), redirect_stderr(said):
+            warnings.simplefilter("ignore")
+            code = pliant([*map(str, words), *given])
+        errors = re.findall(r"^Error: .*", said.getvalue(), re.MULTILINE)
+        text = " ".join(errors).partition(" as Parquet: ")[0]
+        clear = not text.startswith("Error: unexpected") and not RAW.search(text)
+        if bool(code) != (len(errors) == 1) or not clear:
+            return f"wrong: {words[0]} ended with {code}: {said.getvalue()[:300]!r}"
+        if code:
+            return None
+    written = len(pd.read_csv(out, dtype=str, keep_default_na=False))
+    read = len(read_table(path, form=form))
+    return None if written == read else f"wrong: {written} predictions of {read} rows"
 
 
 def plain(label: Any) -> str:

@@ -164,6 +164,36 @@ def test_a_bad_file_is_one_clear_error(tmp_path, name, content, message):
         assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
+@pytest.mark.parametrize("kind", ["text", "list", "time", "date"])
+def test_values_of_parquet_that_python_cannot_represent(tmp_path, kind):
+    texts = pa.array([b"a", b"\xff\xfe"]).view(pa.string())
+    numbers = pa.array([0, 10**8], pa.int32())
+    cells = {
+        "text": texts,
+        "list": pa.ListArray.from_arrays(pa.array([0, 1, 2]), texts),
+        "time": numbers.view(pa.time32("ms")),
+        "date": numbers.view(pa.date32()),  # in the year 275760
+    }
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"y": [1, 2], "a": cells[kind]}), path)
+    expected = "expected dates and times" if kind == "date" else "cannot read .* as Parquet: "
+    for read in (read_table, lambda path: list(iter_table(path, 1))):
+        with pytest.raises(TableError, match=expected) as caught:
+            read(path)
+        assert str(caught.value).isprintable()
+
+
+def test_a_parquet_file_without_some_of_its_rows(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": [1.5, 2.5]}), path)
+    data = path.read_bytes()
+    (at,) = [k for k in range(len(data) - 3) if data[k : k + 4] == b"\x16\x04\x19\x1c"]
+    path.write_bytes(data[: at + 1] + b"\x06" + data[at + 2 :])  # num_rows of the footer is 3
+    for read in (read_table, lambda path: list(iter_table(path, 1))):
+        with pytest.raises(TableError, match=r"as Parquet: expected 3 rows, 1 are missing"):
+            read(path)
+
+
 @pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none/none.csv"])
 def test_a_missing_file(tmp_path, name):
     with pytest.raises(TableError, match=r"cannot read '.*none.*No such file"):

@@ -26,6 +26,7 @@ from pliant.core.validation import (
     check_numbers,
     check_targets,
     check_weights,
+    in_memory,
     is_collection,
 )
 
@@ -105,7 +106,10 @@ class DaskRows:
         columns = list(X.columns) if is_frame(X) else []
         points = as_points(X)
         if np.isnan(points.shape[0]):
-            points = points.copy().compute_chunk_sizes()
+            try:
+                points = points.copy().compute_chunk_sizes()
+            except AttributeError as error:
+                raise ValueError(f"expected partitions of X that are arrays: {error}") from error
         n = int(points.shape[0])
         if n < 2:
             raise ValueError(f"expected at least 2 rows in X, got {n}")
@@ -202,28 +206,27 @@ def _check_blocks(points: Any) -> Any:
 
 def _check_block(X: Any, block_info: dict[Any, Any]) -> Array:
     """Return a partition as numbers; errors name the partition, and its rows if known."""
-    place, X = block_info[None], np.asarray(X)
+    place = block_info[None]
     (first, end), shape = place["array-location"][0], place["chunk-shape"]
     known = end == end  # not NaN
     where = f"partition {place['chunk-location'][0]}"
     where += f" (rows {first} to {end - 1})" if known else ""
     try:
+        X = in_memory("X", X)
         if X.ndim != 2 or X.shape[1] != shape[1] or (known and len(X) != shape[0]):
             raise ValueError(f"expected X of shape {shape}, got {X.shape}")
         if X.dtype.kind not in "biufO":
             raise ValueError(f"expected X to hold numbers, got dtype {X.dtype}")
         X = X.astype(place["dtype"], copy=False)
         check_numbers(X, "X", first if known else 0)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{where}: {error}") from None
     return X
 
 
 def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     """Return the targets, labels or weights of n rows as a NumPy array."""
-    if is_collection(values):
-        (values,) = compute([values])
-    array = np.asarray(values)
+    array = in_memory(name, values)
     if array.ndim not in (1, 2) or len(array) != n:
         raise ValueError(f"expected {name} with {n} rows, as in X, got shape {array.shape}")
     return array

@@ -192,6 +192,7 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`."""
+    data = tuple(in_memory("X or y", each) if is_collection(each) else each for each in data)
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
@@ -219,6 +220,14 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
 def is_collection(X: object) -> bool:
     """Return True for a Dask collection of any kind."""
     return hasattr(X, "__dask_graph__")
+
+
+def in_memory(name: str, values: Any) -> npt.NDArray[Any]:
+    """Return values, possibly of a Dask collection, as a NumPy array."""
+    try:
+        return np.asarray(values.compute() if is_collection(values) else values)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:  # of lists or other blocks
+        raise ValueError(f"expected {name} as an array: {one_line(error)}") from error
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:

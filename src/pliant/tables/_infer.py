@@ -32,8 +32,10 @@ THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
 
 GROUP, MARKS = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
 NOTATIONS = {
-    # a plus sign, a leading zero, more than 15 digits, an IP address or a date
-    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d{1,3}(?:\.\d{1,3}){3}|\d+[-/:]\d.*",
+    # a plus sign, a leading zero, more than 15 digits or a date
+    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d+[-/:]\d.*",
+    # an IP address that may be a number; others are lists
+    "address": r"(?!0)(?:(?:25[0-5]|2[0-4]\d|[01]?\d?\d)(?:\.(?=\d{3})|$)){4}",
     "integer": r"-?\d+",
     "infinite": r"[-+]?(?i:inf(?:inity)?)",
     "power": r"-?\d+[eE][-+]?\d+",
@@ -54,7 +56,7 @@ NOTATIONS = {
 NOTATION = re.compile("|".join(f"(?P<{name}>{part})" for name, part in NOTATIONS.items()), re.ASCII)
 PROOFS = {".": ("point", "grouped_point", "commas"), ",": ("comma", "grouped_comma", "points")}
 AMBIGUOUS = ("either_point", "either_comma")
-GROUPED_INTEGERS = ("commas", "points", "spaced")
+GROUPED_INTEGERS = ("commas", "points", "spaced", "address")
 TEXT_NOTATIONS = ("code", "list")
 """In order: notations that prove each decimal mark, ambiguous notations, integers with unambiguous
 thousands separators, and notations that make a column text."""
@@ -223,9 +225,14 @@ class ColumnEvidence:
         """Return the reason to read the column as text, or None if it is numeric."""
         found, decimal = [name for name in self.counts if name in NOTATIONS], str(form.decimal)
         common = {"integer", "infinite", "power", "spaced", *AMBIGUOUS, *PROOFS[decimal]}
+        common |= {"address"} if decimal == "," else set()
         for name in TEXT_NOTATIONS:
             if name in found:
                 return f"{quoted(self.examples[name][0])} is not a plain number"
+        grouped = form.thousands == "." or {"points", "grouped_comma"} & {*found}
+        if "address" in found and not grouped:
+            text = self.examples["address"][0]
+            return f"{quoted(text)} may be an IP address (--thousands reads it as a number)"
         if foreign := [name for name in found if name not in common]:
             text = self.examples[foreign[0]][0]
             return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"

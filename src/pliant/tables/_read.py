@@ -230,7 +230,12 @@ def _is_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
 
 def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
     """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
-    frame: pd.DataFrame = table.replace_schema_metadata().to_pandas()
+    try:
+        frame: pd.DataFrame = table.replace_schema_metadata().to_pandas()
+    except (ValueError, require("pyarrow").ArrowException) as error:
+        raise TableError(
+            f"expected dates and times that Python can represent: {printable(error, 160)}"
+        ) from None
     frame.index = require("pandas").RangeIndex(start, start + table.num_rows)
     frame.columns = name_blanks(table.column_names)
     if text:
@@ -485,7 +490,10 @@ def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterat
         with _open_parquet(path) as file:
             names = _column_names(file) if shared is None else shared.names
             most = min(rows or MAX_CELLS, 1 + MAX_CELLS // max(1, len(names)))
+            missing = file.metadata.num_rows
             for batch in file.iter_batches(most):
+                batch.validate(full=True)  # texts are UTF-8, times are within a day
+                missing -= batch.num_rows
                 table = pa.Table.from_batches([batch]).select(names)
                 if shared is not None:  # integers beyond 2**53 may become the nearest float
                     options = [pc.CastOptions(k, allow_float_truncate=True) for k in shared.types]
@@ -496,6 +504,8 @@ def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterat
                     table = pa.table(cells, names)
                 if batch.num_rows:
                     yield table
+            if missing:
+                raise ValueError(f"expected {file.metadata.num_rows} rows, {missing} are missing")
 
 
 def _column_names(file: Any) -> list[str]:

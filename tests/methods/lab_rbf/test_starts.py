@@ -69,6 +69,13 @@ def test_the_starts_are_equal_widths_and_importances():
     assert set(np.argsort(screened[0])[-2:]) == pair
 
 
+def test_trees_whose_splits_reduce_no_error_give_a_finite_start():
+    X, y = np.repeat([[0.0], [1.0]], 20, axis=0), np.tile([0.0, 1.0], 20)
+    _, _, (start,) = begin(X, y, 1)
+    assert np.isfinite(start.initial[1]).all()
+    assert np.isfinite(LABRBFRegressor(random_state=0).fit(X, y).predict(X)).all()
+
+
 @pytest.mark.parametrize(("second", "kept"), [(0.91, 0), (0.89, 1)])
 def test_the_second_start_must_be_better_by_more_than_chance(monkeypatch, second, kept):
     X, y, _, _, _ = needle("product", 0, n_train=500)  # 100 held-out rows: a tenth of the loss

@@ -47,6 +47,15 @@ def test_machine_is_fitted_on_the_scaled_kernel_of_labelled_points(name, labels)
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
 
 
+def test_a_class_without_weight_is_refused():
+    """SVC would give its samples' places to the other classes."""
+    X, y = data()
+    with pytest.raises(ValueError, match=r"weight in each class, got none in class 1$"):
+        LearnedKernelClassifier().fit(X, y, sample_weight=y != 1)
+    hidden = np.where(y == 2, -1, y)
+    LearnedKernelClassifier(unlabeled=-1).fit(X, hidden, sample_weight=hidden >= 0)
+
+
 @pytest.mark.timeout(30, method="thread")  # interrupts a loop in C
 @pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])

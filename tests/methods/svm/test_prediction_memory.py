@@ -20,9 +20,9 @@ WAYS = {
 
 
 def held(call):
-    """Return the minimum peak of eight calls, as threads of other tests may add to a peak."""
+    """Return the minimum peak of three calls, as threads of other tests may add to a peak."""
     peaks = []
-    for _ in range(8):
+    for _ in range(3):
         tracemalloc.start()
         call()
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -36,11 +36,11 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch, way, extension):
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 2000)
     monkeypatch.setattr("pliant.core.linalg.BLOCK_ENTRIES", 2000)
     few = np.random.default_rng(0).normal(size=(500, 2))
-    many = np.tile(few, (3, 1))
+    many = np.tile(few, (6, 1))  # so many that what a process keeps is negligible
     for learner, name in ((DANKClassifier, "decision_function"), (DANKRegressor, "predict")):
         predict = getattr(learner(extension=extension, **WAYS[way]).fit(X, Y), name)
         predict(few)
         grown = held(lambda predict=predict: predict(many)) - held(
             lambda predict=predict: predict(few)
         )
-        assert grown < 1000 * 8 * 12  # 12 numbers per row; a Gram matrix would have 600
+        assert grown < 2500 * 8 * 12  # 12 numbers per row; a Gram matrix would have 600

@@ -652,7 +652,7 @@ def solve_part(
     adapted = hadamard_dual(dual, eta, centred=options.centred, n_points=n)
     # The last coordinate is minus the sum of the others, so that 1'beta = 0.
     start = np.append(start, -start.sum())
-    result = _solve_dual(adapted, start, options, deadline)
+    result = _maximise(adapted, WarmStart(start), options, deadline)
     return PartResult(result.x[:-1], result.value, result.gap, result.n_iter, result.status.name)
 
 

@@ -157,7 +157,8 @@ class Trainer:
             # float32 hides the rounding errors of scaled targets, which could change a split.
             Y = sample.Y.astype(np.float32)
             trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
-            proportions.append(np.maximum(trees.feature_importances_, 1e-3 / d))
+            with np.errstate(invalid="ignore"):  # NaN if no split of any tree reduces the error
+                proportions.append(np.fmax(trees.feature_importances_, 1e-3 / d))
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]

@@ -156,7 +156,13 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             rows = np.flatnonzero(known)
             machine, weights = self._check_machine(), {}
             if sample_weight is not None:
-                weights["sample_weight"] = check_weights(sample_weight, points)[rows]
+                weights["sample_weight"] = given = check_weights(sample_weight, points)[rows]
+                totals = np.bincount(known_codes, given)
+                if not totals.all():  # SVC would confuse the other classes
+                    raise ValueError(
+                        "expected samples of positive weight in each class, got none in class "
+                        f"{plain(self.classes_[np.argmin(totals)])!r}"
+                    )
             self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
             self.support_vectors_: Array = self.learner_.support_vectors_[rows]

@@ -38,7 +38,7 @@ from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blend_identity
 
 LARGEST_FORM = 1e140
-"""Largest entry of D(w) for which sums of squares do not overflow."""
+"""Largest kernel value and entry of D(w) for which sums of squares do not overflow."""
 
 
 class Oracle(NamedTuple):
@@ -106,8 +106,7 @@ class SaddleProblem:
 
     def gram(self, factor: Array) -> Array:
         """Compute K_P, shape (n_samples, n_samples), for Q = factor factor'; check its values."""
-        gram = self.member(factor).gram(self.points)
-        return self._check_size(gram, float(np.finfo(np.float64).max))
+        return self._check_size(self.member(factor).gram(self.points))
 
     def svm(self, factor: Array) -> MarginDual:
         """Return the dual of the SVM at Q = factor factor', in bounded memory."""
@@ -123,13 +122,13 @@ class SaddleProblem:
         """Compute (1 - floor) D(w), shape (n_P, n_P)."""
         matrix = self.kernel.quadratic(self.points, w)
         matrix *= 1.0 - self.floor  # the gradient of w'K_P w in Q
-        return self._check_size(matrix, LARGEST_FORM)
+        return self._check_size(matrix)
 
-    def _check_size(self, values: Array, limit: float) -> Array:
-        """Return kernel values or their weighted sums; raise ValueError if any exceeds `limit`."""
-        if not float(max(values.max(), -values.min())) <= limit:
+    def _check_size(self, values: Array) -> Array:
+        """Return kernel values or their weighted sums; raise ValueError above `LARGEST_FORM`."""
+        if not float(max(values.max(), -values.min())) <= LARGEST_FORM:
             raise ValueError(
-                f"expected finite kernel values with weighted sums of up to {LARGEST_FORM:g}, got "
+                f"expected finite kernel values and weighted sums of up to {LARGEST_FORM:g}, got "
                 f"larger ones from {one_line(self.kernel)}; scale the features, or lower C"
             )
         return values
