@@ -19,11 +19,8 @@ from tests.reference.naive_hadamard import (
     centred,
     classification,
     copied,
-    positive_part,
     proximal_point,
     regression,
-    smooth_dank,
-    smooth_knpl,
     soft,
     solve,
 )
@@ -103,16 +100,6 @@ def test_no_feasible_f_gives_less_than_the_closed_form(rule, case):
         assert problem.saddle(beta, nearby) >= lowest - rounding
 
 
-@pytest.mark.parametrize(("rule", "tau"), RULES)
-def test_the_fields_are_the_slopes_of_the_value(rule, tau):
-    X, y = regression_data(n=9)
-    problem = regression(gaussian_gram(X, 0.5), y, 2.0, 0.0, 0.7, tau, rule)
-    r = np.random.default_rng(0)
-    beta, d = r.uniform(-2, 2, 9), r.standard_normal(9)
-    slope = (problem.value(beta + 1e-5 * d) - problem.value(beta - 1e-5 * d)) / 2e-5
-    assert (y - problem.fields(beta)) @ d == pytest.approx(slope, rel=1e-6)
-
-
 @settings(max_examples=40, deadline=None)
 @given(case=cases(), rule=st.sampled_from(["dank", "knpl"]))
 def test_the_gap_bounds_every_other_value(case, rule):
@@ -157,47 +144,6 @@ def test_the_proximal_point_is_the_lowest_of_random_feasible_points():
         other = project_box_hyperplane(best + scale * r.standard_normal(8), -bound, bound)
         assert energy(other) >= energy(best) - 1e-12
     np.testing.assert_allclose(soft(np.array([-1.0, 0.1, 1.0]), 0.3), [-0.7, 0.0, 0.7])
-
-
-@pytest.fixture
-def extended():
-    """Return a Gram matrix, coefficients, and two sets of new points with their values of b."""
-    r = np.random.default_rng(0)
-    X, left, right = (r.uniform(size=(n, 2)) for n in (10, 6, 5))
-    beta, b_left, b_right = (r.uniform(-2, 2, n) for n in (10, 6, 5))
-    return X, left, right, beta, b_left, b_right
-
-
-def test_the_smooth_rule_for_tau_is_exact_at_the_training_points_and_psd(extended):
-    X, left, _, beta, b_left, _ = extended
-    K, K_left = gaussian_gram(X, 0.5), gaussian_gram(left, 0.5, X)
-    F = smooth_dank(K, K, K, beta, beta, beta, 0.8, 0.2)
-    expected = positive_part(1 + np.outer(beta, beta) * K / 3.2, 0.1)
-    np.testing.assert_allclose(F, expected, atol=1e-12)
-    K_all, b = np.vstack([K, K_left]), np.concatenate([beta, b_left])
-    whole = smooth_dank(K, K_all, K_all, b, b, beta, 0.8, 0.2)
-    assert np.linalg.eigvalsh(whole)[0] > -1e-12
-    np.testing.assert_allclose(whole[:10, :10], F, atol=1e-12)
-
-
-def test_the_smooth_rule_of_knpl_is_exact_at_the_training_points_and_psd(extended):
-    X, left, right, beta, b_left, b_right = extended
-    points, b = np.vstack([X, left]), np.concatenate([beta, b_left])
-    K, K_points, between = (
-        gaussian_gram(A, 0.5, B) for A, B in [(X, X), (points, X), (points,) * 2]
-    )
-    whole = smooth_knpl(K, K_points, K_points, between, b, b, beta, 0.8)
-    np.testing.assert_allclose(whole[:10, :10], 1 + centred(np.outer(beta, beta) * K) / 3.2)
-    assert np.linalg.eigvalsh(whole)[0] > -1e-12
-    cross = [gaussian_gram(A, 0.5, B) for A, B in [(left, X), (right, X), (left, right)]]
-    G = smooth_knpl(K, *cross, b_left, b_right, beta, 0.8)
-    i, j = 2, 3
-    a_left = b_left[i] * cross[0][i] * beta
-    a_right = b_right[j] * cross[1][j] * beta
-    a_training = np.outer(beta, beta) * K
-    entry = b_left[i] * cross[2][i, j] * b_right[j]
-    expected = 1 + (entry - a_right.mean() - a_left.mean() + a_training.mean()) / 3.2
-    assert G[i, j] == pytest.approx(expected, rel=1e-12)
 
 
 def test_copied_columns_are_those_of_the_neighbours():
