@@ -227,17 +227,14 @@ def test_no_smaller_factor_holds_for_classes(m):
     assert loss == pytest.approx(whole.bound() * (m - 1) / m, rel=1e-8)
 
 
-@pytest.mark.parametrize("eta", [1.0, 100.0])
-def test_the_second_term_is_needed(eta):
-    """Two equal points of one class in separate parts: the quartic term outweighs K."""
-    small = 0.03
-    C = 4 * eta * (1 - small) / small**2
-    whole = Whole(np.full((2, 2), small / C), np.ones(2), np.arange(2), C, eta)
-    beta, _, _ = whole.parts()
-    np.testing.assert_allclose(beta, C, rtol=1e-6)
-    loss = whole.solve()[1] - whole.value(beta)
-    first = bound_on_loss(whole.between(), C, np.inf)
-    assert 2 * first < loss <= whole.bound()
+@pytest.mark.parametrize("m", [10, 100])
+def test_no_smaller_second_term_holds(m):
+    """m equal points of one class in separate parts, K_ij = (4 eta/C^3)^(1/2) and C large."""
+    C, eta = 1e6, 1.0
+    whole = Whole(np.full((m, m), 2 / C**1.5), np.ones(m), np.arange(m), C, eta)
+    loss = whole.solve()[1] - whole.value(whole.parts()[0])
+    second = whole.bound() - bound_on_loss(whole.between(), C, np.inf)
+    assert (1 - 3 / m) * second < loss <= whole.bound() < 1.01 * second
 
 
 @pytest.mark.parametrize("t", [2.0, 10.0, 1000.0])

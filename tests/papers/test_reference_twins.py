@@ -40,23 +40,17 @@ def random_adaptation(r, n, rule):
     return 1 + centred(B @ B.T) if rule == "knpl" else np.ones((n, n)) * r.uniform() + B @ B.T
 
 
-@pytest.mark.parametrize(("s", "C", "eta", "tau", "optimum"), DANK_OPTIMA)
-def test_dank_reaches_the_reference_optimum(s, C, eta, tau, optimum):
+@pytest.mark.parametrize(
+    ("rule", "s", "C", "eta", "tau", "optimum"),
+    [("dank", *row) for row in DANK_OPTIMA] + [("knpl", *r[:3], 0.0, r[3]) for r in KNPL_OPTIMA],
+)
+def test_the_reference_optima(rule, s, C, eta, tau, optimum):
     X, y = classification_data()
-    problem = classification(gaussian_gram(X, s), y, C, eta, tau)
+    problem = classification(gaussian_gram(X, s), y, C, eta, tau, rule)
     _, value, gap = solve(problem)
     assert value == pytest.approx(optimum, rel=1e-8)
     assert 0 <= gap <= 1e-8 * (1 + value)
     assert problem.value(np.zeros(24)) == pytest.approx(eta * (tau * 24 - tau**2 / 4))
-
-
-@pytest.mark.parametrize(("s", "C", "eta", "optimum"), KNPL_OPTIMA)
-def test_knpl_reaches_the_reference_optimum(s, C, eta, optimum):
-    X, y = classification_data()
-    problem = classification(gaussian_gram(X, s), y, C, eta, rule="knpl")
-    _, value, _ = solve(problem)
-    assert value == pytest.approx(optimum, rel=1e-8)
-    assert problem.value(np.zeros(24)) == 0
 
 
 def test_regression_reaches_the_reference_optimum():
