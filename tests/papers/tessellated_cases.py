@@ -36,7 +36,6 @@ class Case:
     C: float
     delta: float
     optima: np.ndarray
-    at_identity: np.ndarray | None = None
 
     def tensor(self, degree, basis):
         """Return all G_ij on the points, shape (n_P, n_P, m, m)."""
@@ -62,8 +61,7 @@ def _c1():
     y = np.where((X[:, 0] - 0.5) ** 2 + (X[:, 1] - 0.5) ** 2 < 0.12, 1.0, -1.0)
     V = 1.6**2
     optima = V * np.array([26.85939681, 5.77684825, 2.08175383])
-    identity = V * np.array([44.6364082, 28.2580885, 18.2696369])
-    return Case("c1", X, y, classification(y, 5.0 * V), 5.0 * V, 0.3, optima, identity)
+    return Case("c1", X, y, classification(y, 5.0 * V), 5.0 * V, 0.3, optima)
 
 
 def _r1():

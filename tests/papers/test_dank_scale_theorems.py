@@ -29,8 +29,7 @@ from tests.reference.naive_hadamard import solve
 decomposed = pytest.importorskip("papers.theory.decomposed", reason="papers/ is not here")
 screening = pytest.importorskip("papers.theory.screening", reason="papers/ is not here")
 between_parts, bound_on_loss = decomposed.between_parts, decomposed.bound_on_loss
-printed_bound, safe_zeros = decomposed.printed_bound, screening.safe_zeros
-theorem_seven = screening.theorem_seven
+printed_bound, theorem_seven = decomposed.printed_bound, screening.theorem_seven
 theorem_seven_threshold = screening.theorem_seven_threshold
 
 ETAS = st.floats(0, 6).map(lambda e: 10.0**e)
@@ -189,25 +188,20 @@ def rounding(*values):
     return 1e-10 * (1 + sum(map(abs, values)))
 
 
-@given(whole=wholes())
+@given(whole=wholes(), tol=st.sampled_from([1e-10, 0.3]))
 @settings(max_examples=150, deadline=None)
-def test_theorem_6_corrected(whole):
-    _, optimum, gap = whole.solve()
-    beta, _, gaps = whole.parts()
+def test_theorem_6_corrected(whole, tol):
+    """Also for parts that are not finished; the size of F can replace its range for classes."""
+    best, optimum, gap = whole.solve()
+    beta, _, gaps = whole.parts(tol)
     value = whole.value(beta)
     slack = rounding(optimum, value)
     assert value <= optimum + gap + slack
     assert optimum - value <= whole.bound() + gaps + slack
     assert optimum - value <= whole.gap(beta) + slack
-
-
-@given(whole=wholes())
-@settings(max_examples=100, deadline=None)
-def test_theorem_6_corrected_holds_for_parts_that_are_not_finished(whole):
-    _, optimum, _ = whole.solve()
-    beta, _, gaps = whole.parts(tol=0.3)
-    slack = rounding(optimum, whole.value(beta))
-    assert optimum - whole.value(beta) <= whole.bound() + gaps + slack
+    if not whole.regression:
+        size = np.abs(whole.F(beta) + whole.F(best)).max() / 2
+        assert optimum - value <= size * whole.C**2 / 2 * whole.between().total + gaps + slack
 
 
 @given(whole=wholes(), seed=st.integers(0, 10**6))
@@ -223,16 +217,6 @@ def test_the_difference_that_theorem_6_bounds(whole, seed):
     assert found == pytest.approx(first - second, abs=rounding(first, second))
 
 
-@given(whole=wholes(regression=False))
-@settings(max_examples=100, deadline=None)
-def test_theorem_6_with_the_size_of_F_in_place_of_its_range(whole):
-    beta, _, gaps = whole.parts()
-    best, optimum, _ = whole.solve()
-    size = np.abs(whole.F(beta) + whole.F(best)).max() / 2
-    bound = size * whole.C**2 / 2 * whole.between().total + gaps
-    assert optimum - whole.value(beta) <= bound + rounding(optimum, whole.value(beta))
-
-
 @pytest.mark.parametrize("m", [2, 10, 100])
 def test_no_smaller_factor_holds_for_classes(m):
     C = 3.0
@@ -243,17 +227,14 @@ def test_no_smaller_factor_holds_for_classes(m):
     assert loss == pytest.approx(whole.bound() * (m - 1) / m, rel=1e-8)
 
 
-@pytest.mark.parametrize("eta", [1.0, 100.0])
-def test_the_second_term_is_needed(eta):
-    """Two equal points of one class in separate parts: the quartic term outweighs K."""
-    small = 0.03
-    C = 4 * eta * (1 - small) / small**2
-    whole = Whole(np.full((2, 2), small / C), np.ones(2), np.arange(2), C, eta)
-    beta, _, _ = whole.parts()
-    np.testing.assert_allclose(beta, C, rtol=1e-6)
-    loss = whole.solve()[1] - whole.value(beta)
-    first = bound_on_loss(whole.between(), C, np.inf)
-    assert 2 * first < loss <= whole.bound()
+@pytest.mark.parametrize("m", [10, 100])
+def test_no_smaller_second_term_holds(m):
+    """m equal points of one class in separate parts, K_ij = (4 eta/C^3)^(1/2) and C large."""
+    C, eta = 1e6, 1.0
+    whole = Whole(np.full((m, m), 2 / C**1.5), np.ones(m), np.arange(m), C, eta)
+    loss = whole.solve()[1] - whole.value(whole.parts()[0])
+    second = whole.bound() - bound_on_loss(whole.between(), C, np.inf)
+    assert (1 - 3 / m) * second < loss <= whole.bound() < 1.01 * second
 
 
 @pytest.mark.parametrize("t", [2.0, 10.0, 1000.0])
@@ -267,47 +248,26 @@ def test_no_smaller_factor_holds_for_targets_which_need_twice_that_for_classes(t
     assert loss >= whole.bound() * (t - 1) / t * (1 - 1e-6)
 
 
-def counter_example():
-    """Return 200 points of two noisy classes, C = 4, five parts, and an eta with F nearly 1."""
-    return example(200, parts=5, eta=2e6)
+@pytest.mark.parametrize(("n", "eta"), [(2, 1.0), (2, 1e3), (2, 1e6), (200, 2e6)])
+def test_theorem_6_as_printed_is_false(n, eta):
+    """F-bar between the parts may be 1, as in the minimiser of (20), or 0, as printed.
 
-
-def printed(whole, best, beta, F_bar):
-    largest = np.maximum(whole.F(best), F_bar)
-    return printed_bound(whole.between(), whole.C, largest.min(), largest.max())
-
-
-def test_theorem_6_as_printed_is_false():
-    """F-bar between the parts may be 1, as in the minimiser of (20), or 0, as printed."""
-    whole = counter_example()
+    For two equal points and C = 1, alpha is 1 in each part and 1/2 in the whole, up to 1/eta.
+    """
+    whole = example(n, parts=5, eta=eta)
+    if n == 2:
+        whole = Whole(np.ones((2, 2)), np.ones(2), np.arange(2), 1.0, eta)
     (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
-    E, c = whole.E(), 1 / (4 * whole.eta)
-    same = E == 0
-    ones, zeros = np.where(same, whole.F(beta), 1.0), np.where(same, whole.F(beta), 0.0)
-    naive = whole.naive()
-    at_ones, at_zeros = naive.saddle(beta, ones), naive.saddle(beta, zeros)
-    assert naive.value(beta) == pytest.approx(whole.value(beta), abs=1e-5)
-    assert optimum - whole.value(beta) > 10
-    assert optimum - at_ones > 10
-    assert at_zeros - optimum > 1e9
-    for F_bar in (ones, zeros, whole.F(beta)):
-        assert 0 < printed(whole, best, beta, F_bar) < 0.5
-    assert optimum - whole.value(beta) <= whole.bound()
-    assert abs(optimum - at_ones) <= whole.bound()
-    # the missing term if F-bar is 1
-    quartic = c / 4 * beta**2 @ E**2 @ beta**2
-    assert at_ones - whole.value(beta) == pytest.approx(quartic, abs=1e-6)
-
-
-@pytest.mark.parametrize("eta", [1.0, 1e3, 1e6])
-def test_theorem_6_as_printed_is_false_for_two_equal_points(eta):
-    """For K = 11', C = 1, alpha is 1 in each part and 1/2 in the whole, up to 1/eta."""
-    whole = Whole(np.ones((2, 2)), np.ones(2), np.arange(2), 1.0, eta)
-    (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
-    loss = optimum - whole.value(beta)
-    F_bar = np.where(whole.E() == 0, whole.F(beta), 1.0)
-    assert printed(whole, best, beta, F_bar) <= 0.25 / eta
-    assert 0.35 < loss <= whole.bound()
+    naive, apart = whole.naive(), whole.E() != 0
+    for between in (0.0, 1.0):
+        F_bar = np.where(apart, between, whole.F(beta))
+        largest = np.maximum(whole.F(best), F_bar)
+        printed = printed_bound(whole.between(), whole.C, largest.min(), largest.max())
+        loss = optimum - naive.saddle(beta, F_bar)
+        assert abs(loss) > max(0.25, 1.1 * printed)
+    assert 0.25 < loss <= whole.bound()
+    quartic = np.sum(np.outer(beta, beta) ** 2 * whole.E() ** 2) / (16 * eta)
+    assert loss == pytest.approx(optimum - whole.value(beta) - quartic, abs=1e-5)
 
 
 def test_parts_that_keep_the_equality_constraint_can_lose_everything():
@@ -345,51 +305,15 @@ def test_theorem_7_screens_no_point_at_all(whole, reading):
     assert (excess[unused] <= -1 + 1e-9).all()
 
 
-def test_theorem_7_has_points_that_it_could_screen():
+def test_with_the_sign_of_figure_5c_all_unused_points_go_and_support_vectors_among_them():
+    """As printed, Theorem 7 screens none of these points."""
     whole = example(60, parts=3, C=1.0)
     screened, unused, _ = theorem_7(whole, "its part")
     assert (screened.sum(), unused.sum() > 5) == (0, True)
-
-
-def test_with_the_sign_of_figure_5c_all_unused_points_go_and_support_vectors_among_them():
-    whole = example(60, parts=3, C=1.0)
-    best = whole.solve()[0]
-    (alone, _, _), inside = whole.parts(), whole.K - whole.E()
+    best, (alone, _, _), inside = whole.solve()[0], whole.parts(), whole.K - whole.E()
     gradient = 1 - whole.p * ((whole.F(alone) * inside) @ alone)
     sums = np.abs(inside).sum(axis=1)
     threshold = theorem_seven_threshold(sums, 1.0, 1.0, whole.F(alone).max(), 1.0)
     wrong = theorem_seven(np.abs(alone), gradient, -threshold)
     np.testing.assert_array_equal(wrong, alone == 0)
     assert (best[wrong] != 0).sum() > 0
-
-
-@pytest.mark.parametrize("eta", [1.0, 100.0, 1e6])
-def test_the_safe_rule_screens_more_as_the_gap_falls_and_never_a_support_vector(eta):
-    whole = example(120, parts=5, C=1.0, width=0.2, eta=eta)
-    best = solve(whole.naive(), 1e-10)[0]
-    exact = whole.solve(tol=1e-12)[0]
-    alone, counts = whole.parts()[0], []
-    for share in (1.0, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 0.0):
-        beta = exact + share * (alone - exact)
-        gap = whole.gap(beta) + 1e-12
-        screened = safe_zeros(whole.K @ beta, whole.p, gap, whole.K.diagonal())
-        assert (exact[screened] == 0).all()
-        assert (best[screened] == 0).all()
-        counts.append(int(screened.sum()))
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1]
-    assert counts[-1] >= 0.95 * (exact == 0).sum() > 20
-
-
-def test_the_safe_rule_at_the_parts_themselves():
-    """If the loss is small, the solutions of the parts identify zeros of the whole."""
-    r = np.random.default_rng(0)
-    labels = np.repeat(np.arange(4), 50)
-    X = 8.0 * np.c_[labels // 2, labels % 2] + r.uniform(-1, 1, (200, 2))
-    y = np.where(X[:, 0] - 8 * (labels // 2) > 0, 1.0, -1.0)
-    whole = Whole(Gaussian(0.3)(X), y, labels, 1.0, 100.0)
-    beta = whole.parts()[0]
-    screened = safe_zeros(whole.K @ beta, y, whole.gap(beta), np.ones(200))
-    exact = whole.solve(tol=1e-12)[0]
-    assert screened.sum() > 50
-    assert (exact[screened] == 0).all()

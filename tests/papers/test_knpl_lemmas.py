@@ -14,7 +14,7 @@ from tests.papers.hadamard_cases import (
     classification_data,
     gaussian_gram,
 )
-from tests.reference.dank_algorithm1 import gamma_matrix, gradient, lipschitz_of_theorem_4
+from tests.reference.dank_algorithm1 import gamma_matrix, gradient
 from tests.reference.knpl_admm import (
     admm,
     alternate,
@@ -38,14 +38,6 @@ def bound_of_the_lemmas(case, norm):
     return np.linalg.norm(case.K, norm) * lengths / (4 * case.eta) * distance
 
 
-def gradient_change(case):
-    slopes = [
-        gradient(case.K, case.y, a, 1 + centred(Gamma))
-        for a, Gamma in zip((case.alpha, case.other), gammas(case), strict=True)
-    ]
-    return np.linalg.norm(slopes[0] - slopes[1]), np.linalg.norm(case.alpha - case.other)
-
-
 def lipschitz_of_theorem_1(K, C, eta):
     return 3 * len(K) * C**2 * np.linalg.norm(K) ** 2 / (4 * eta)
 
@@ -53,25 +45,17 @@ def lipschitz_of_theorem_1(K, C, eta):
 @pytest.mark.parametrize("norm", NORMS)
 @settings(max_examples=40, deadline=None)
 @given(case=cases())
-def test_lemma_1_bounds_the_change_of_gamma(norm, case):
+def test_lemmas_1_and_2_bound_the_change_of_gamma_and_g(norm, case):
     Gamma, other = gammas(case)
     slack = ROUNDING * (1 + np.linalg.norm(Gamma))
-    assert np.linalg.norm(Gamma - other, norm) <= bound_of_the_lemmas(case, norm) + slack
-
-
-@pytest.mark.parametrize("norm", NORMS)
-@settings(max_examples=40, deadline=None)
-@given(case=cases())
-def test_lemma_2_bounds_the_change_of_g(norm, case):
-    Gamma, other = gammas(case)
-    slack = ROUNDING * (1 + np.linalg.norm(Gamma))
-    change = np.linalg.norm((1 + centred(Gamma)) - (1 + centred(other)), norm)
+    change = np.linalg.norm(Gamma - other, norm)
     assert change <= bound_of_the_lemmas(case, norm) + slack
+    assert np.linalg.norm((1 + centred(Gamma)) - (1 + centred(other)), norm) <= change + slack
 
 
 def test_theorem_1_as_printed_is_false():
     """The constant vanishes as eta grows, while h becomes the dual of an SVM: the proof uses
-    G as Gamma, but G tends to 11', not to 0.
+    G as Gamma, but G tends to 11', not to 0. DANK's constants hold (`test_dank_lemmas`).
     """
     X, y = classification_data()
     K, C, eta = gaussian_gram(X, 0.5), 1.0, 1e9
@@ -79,19 +63,6 @@ def test_theorem_1_as_printed_is_false():
     slopes = [gradient(K, y, v, 1 + centred(gamma_matrix(K, y, v, eta))) for v in (a, b)]
     change = np.linalg.norm(slopes[0] - slopes[1])
     assert change > 1000 * lipschitz_of_theorem_1(K, C, eta) * np.linalg.norm(a - b)
-
-
-@settings(max_examples=60, deadline=None)
-@given(case=cases())
-def test_the_gradient_is_lipschitz_with_the_constants_of_dank(case):
-    """The constants of DANK's Theorem 4 and lambda_max(K) (1 + 3 kappa C^2/(4 eta)) hold."""
-    change, distance = gradient_change(case)
-    kappa, n = np.abs(case.K).max(), len(case.y)
-    top = np.linalg.eigvalsh(case.K)[-1]
-    smaller = top * (1 + 3 * kappa * case.C**2 / (4 * case.eta))
-    assert lipschitz_of_theorem_4(case.K, case.C, case.eta) >= smaller * (1 - ROUNDING)
-    size = n * case.C * kappa * (n + case.C**2 * top / (4 * case.eta))
-    assert change <= smaller * distance + ROUNDING * (1 + size)
 
 
 @settings(max_examples=25, deadline=None)
@@ -144,13 +115,6 @@ def test_the_alternation_cycles_below_the_optimum(s, C, eta, optimum):
     assert abs(c - d) > 1
     assert max(run.after_adaptation) < optimum - 1
     assert min(run.after_svm) > optimum + 1
-
-
-def test_the_cycle_of_the_first_case_has_its_known_values():
-    X, y = classification_data()
-    s, C, eta, _ = KNPL_OPTIMA[0]
-    run = alternate(gaussian_gram(X, s), y, C, eta, rounds=50)
-    assert sorted(run.after_adaptation[-2:]) == pytest.approx([6.64, 9.34], abs=0.01)
 
 
 @pytest.mark.parametrize(("s", "C", "eta", "optimum"), KNPL_OPTIMA)
