@@ -182,7 +182,7 @@ class _Cells:
                 yield Agreement(*about, quantity, label, given, None)
                 continue
             measured = _estimate(self.results, name, quantity, shown)
-            baseline = self.baseline(name, quantity, shown)
+            baseline = self.baseline(name, quantity, shown, measured.repeats)
             yield Agreement(*about, quantity, label, given, measured, *baseline)
             if "(" in text:
                 ranks = self.results.numbers(name, shown.who, "rank")
@@ -197,24 +197,28 @@ class _Cells:
         there = [each for each in columns if name in study.sets_of(each.who.partition(":")[0])]
         return there or columns[:1]
 
-    def baseline(self, name: str, quantity: str, shown: Shown) -> tuple[Estimate | None, str]:
-        """Return the measurement and the name of the tuned baseline, if a score has one."""
+    def baseline(
+        self, name: str, quantity: str, shown: Shown, repeats: int
+    ) -> tuple[Estimate | None, str]:
+        """Return the measurement on the first splits, and the name, of a score's baseline."""
         task = "regression" if quantity.endswith(("R2", "error")) else "classification"
         base, title = self.study.comparison.baseline.get(task, ("", ""))
         plain, alone = self.plain, quantity == "seconds" or base in ("", shown.who)
         if alone or plain is None or not plain.has(name, base):
             return None, ""
         part = shown.part if shown.part in plain.found(name, base) else "test"
-        return _estimate(plain, name, quantity, Shown(base, part=part)), title
+        return _estimate(plain, name, quantity, Shown(base, part=part), repeats), title
 
 
-def _estimate(results: Results, name: str, quantity: str, shown: Shown) -> Estimate:
+def _estimate(
+    results: Results, name: str, quantity: str, shown: Shown, most: int | None = None
+) -> Estimate:
     form = QUANTITIES[quantity].form
     if quantity == "seconds":
         seconds = results.numbers(name, shown.who, results.study.comparison.seconds)
         return Estimate.of([np.median(seconds)], form)
     part = "train" if quantity.startswith("training ") else shown.part
-    return Estimate.of(results.values(name, shown.who, part), form)
+    return Estimate.of(results.values(name, shown.who, part)[:most], form)
 
 
 def gather(kept: Mapping[str, Document]) -> list[Agreement]:
@@ -361,11 +365,13 @@ def _methods(found: Sequence[Agreement]) -> str:
         ]
         verdicts = Counter(cell.verdict for cell in group)
         wrong = share(mismatched(group, counted(found)))
+        splits = sorted({cell.measured.repeats for cell in group if cell.measured})
+        size = [str(len(group)), "–".join(map(str, dict.fromkeys([splits[0], splits[-1]])))]
         counts = ["–".join(str(verdicts[each]) for each in (*DECIDED, INCONCLUSIVE)), wrong]
-        lines.append([escape(each) for each in [*key, str(len(group)), *means, *counts]])
+        lines.append([escape(each) for each in [*key, *size, *means, *counts]])
     head = [
-        "mean over sets", "quantity", "method", "sets", "paper", "measured", "tuned baseline",
-        "agrees–better–worse–inconclusive", "mismatched pairs agree",
+        "mean over sets", "quantity", "method", "sets", "splits", "paper", "measured",
+        "tuned baseline", "agrees–better–worse–inconclusive", "mismatched pairs agree",
     ]  # fmt: skip
     return markdown(head, lines) if lines else ""
 

@@ -102,19 +102,21 @@ def contestants_note(study: Study, results: Results | None = None) -> str:
 def set_notes(
     study: Study, results: Results, more: Callable[[str], Sequence[str]] = lambda name: ()
 ) -> str:
-    """List notes on each set: its note, `more`, and solves that ended early."""
+    """List notes on each set: its note, `more`, fewer splits, and solves that ended early."""
     lines = []
     for name in results.sets:
         counts = {results.titles[g["contestant"]]: g["unconverged"] for g in results.groups(name)}
         early = ", ".join(f"{count} ({title})" for title, count in counts.items() if count)
+        few = ", ".join(f"{title} on the first {k}" for title, k in _fewer(results, name))
         remarks = [study.chosen(name).note, *more(name)]
+        remarks += [f"measured on fewer splits: {few}"] if few else []
         remarks += [f"solves that ended before their tolerance: {early}"] if early else []
         if any(remarks):
             lines.append(f"{name}: {'; '.join(filter(None, remarks))}.")
     return bullets(lines)
 
 
-def fewer(results: Results, name: str) -> list[tuple[str, int]]:
+def _fewer(results: Results, name: str) -> list[tuple[str, int]]:
     """Return the contestants measured only on the first splits, and the number of these."""
     counts = [
         (results.titles[group["contestant"]], len(next(iter(found.values()))))

@@ -1,4 +1,4 @@
-"""SCG, Figures 1 to 3: two classes of two Gaussians, digits, and the time against the labels."""
+"""SCG, Figure 3: the time against the labels."""
 
 from __future__ import annotations
 
@@ -7,186 +7,19 @@ import warnings
 from collections.abc import Callable, Sequence
 from statistics import median
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import silhouette_score
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.datasets import load_local
-from benchmarks.splits import random_halves
-from papers.contestants.embeddings import (
-    NEIGHBOURS,
-    eigenmaps,
-    neighbour_accuracy,
-    spectrum,
-    unfolded,
-)
-from papers.data import paper_sets, read
 from papers.figures import Drawing, Numbers, shared
-from papers.sample import draw
-from pliant import KernelEmbedding, LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
+from pliant import LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.core.typing import Array, Indices
-from pliant.datasets import make_bimodal
-from pliant.kernels import Gaussian
-
-COLORS = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9",
-    "#E69F00", "#000000", "#8C564B", "#999999", "#7B3FA0",
-)  # fmt: skip
-"""Seven of Okabe and Ito, and three more, for classes 0 to 9."""
 
 PRINTED = {"OSK": 3.62, "LDK": 11.03, "SCG-OSK": 0.53, "SCG-LDK": 0.06}
 """Seconds at 70 % labels in the paper's Table 3, on its computer."""
-
-
-def gaussians(s: SimpleNamespace, data: str | None) -> Drawing:
-    """The data; the Gaussian kernel; coloured unfolding; SCG-LDK, on fresh points, and centred."""
-    (X, y), (fresh, y_fresh) = (
-        make_bimodal(s.n_per_class, deviation=s.deviation, random_state=s.seed + k) for k in (0, 1)
-    )
-    learner = SCGLogDetLearner(gamma=s.gamma, strength=s.strength)
-    plain, centred = (KernelEmbedding(learner, center=flag).fit(X, y) for flag in (False, True))
-    values, vectors = spectrum(Gaussian(s.gamma)(X), 2)
-    map_of, _ = unfolded(X, y, fresh, s.neighbours, s.penalty)
-    own, new = plain.transform(X), plain.transform(fresh)
-    panels = {
-        "data": (X, y),
-        "Gaussian": (vectors * np.sqrt(values), y),
-        "coloured MVU": (map_of, y),
-        "SCG-LDK": (own, y),
-        "SCG-LDK, fresh points": (new, y_fresh),
-        "SCG-LDK, centred": (centred.transform(X), y),
-    }
-    measured = {name: _numbers(*panel) for name, panel in panels.items()}
-    near = neighbour_accuracy((own, new), y, y_fresh)
-    measured["SCG-LDK, fresh points"]["accuracy"] = near
-    figure, (axes,) = shared.canvas(16.8, 3.3, 1, 6)
-    for ax, (points, classes) in zip(axes, panels.values(), strict=True):
-        for c, marker in enumerate("o^"):
-            _scatter(ax, points[classes == c], classes[classes == c], 14, marker)
-        ax.set_aspect("equal", "datalim")
-    shared.lettered(
-        axes, [f"{name}\nsilhouette {m['silhouette']:.2f}" for name, m in measured.items()]
-    )
-    listed = [{"name": name, "m": numbers} for name, numbers in measured.items()]
-    return figure, measured, {"panels": listed}
-
-
-def accuracy_among(points: Array, y: Indices) -> float:
-    """Return the share of points that their 5 nearest, other ones classify rightly."""
-    near = KNeighborsClassifier(NEIGHBOURS).fit(points, y).kneighbors(return_distance=False)
-    votes = np.apply_along_axis(np.bincount, 1, y[near], minlength=y.max() + 1)
-    return float(np.mean(votes.argmax(axis=1) == y))
-
-
-def _numbers(points: Array, y: Indices) -> dict[str, float]:
-    """Return the numbers of a panel; `halves` is as a share of the distance of the classes."""
-    side = np.arange(len(y)) % 2
-    means = np.array(
-        [[points[(y == c) & (side == s)].mean(axis=0) for s in (0, 1)] for c in (0, 1)]
-    )
-    between = np.linalg.norm(np.subtract(*means.mean(axis=1)))
-    within = np.linalg.norm(means[:, 0] - means[:, 1], axis=1)
-    return {
-        "accuracy": accuracy_among(points, y),
-        "silhouette": float(silhouette_score(points, y)),
-        "halves": float(within.max() / between),
-    }
-
-
-class Panel(NamedTuple):
-    """What is drawn, and how many of the points their neighbours classify rightly."""
-
-    title: str
-    points: Array
-    y: Indices
-    accuracy: float
-
-
-def digits(s: SimpleNamespace, data: str | None) -> Drawing:
-    """Above, the points that each embedding is learned from; below, held-out points."""
-    assert data is not None
-    table = draw(read(paper_sets("scg")["usps"], data), s.per_class, s.seed)
-    X, y = table.X / 255.0, np.unique(table.y, return_inverse=True)[1].reshape(-1)
-    half, rest = next(random_halves(y, 1, stratify=True, random_state=s.seed))
-    learned = X[half], y[half]
-    chosen = KernelEmbedding(SCGLogDetLearner("gaussian"), betas=(1.0,), random_state=s.seed)
-    free = KernelEmbedding(random_state=s.seed).fit(*learned)
-    chosen.fit(*learned)
-
-    def mapped(X: Array, y: Indices, new: Array) -> dict[str, tuple[Array, Array]]:
-        return {
-            "Laplacian eigenmaps": eigenmaps(X, new, s.neighbours),
-            "coloured MVU": unfolded(X, y, new, s.neighbours, s.penalty),
-        }
-
-    learner = KernelEmbedding(SCGLogDetLearner(strength=chosen.strength_))
-    all_points = {
-        "PCA": PCA(2).fit_transform(X),
-        **{title: _within(own) for title, (own, _) in mapped(X, y, X[:1]).items()},
-        "SCG-LDK, β = 1": learner.fit(X, y).transform(X),
-    }
-    seen = [Panel(title, Z, y, accuracy_among(Z, y)) for title, Z in all_points.items()]
-    maps = mapped(*learned, X[rest])
-    for title, model in {"SCG-LDK, β = 1": chosen, "KernelEmbedding": free}.items():
-        maps[title] = model.transform(X[half]), model.transform(X[rest])
-    held_out = [
-        Panel(title, _within(both[1]), y[rest], neighbour_accuracy(both, y[half], y[rest]))
-        for title, both in maps.items()
-    ]
-    figure, rows = shared.canvas(14.4, 7.6, 2, 4)
-    for ax, panel in zip(rows.flat, seen + held_out, strict=True):
-        _scatter(ax, panel.points, panel.y, 2)
-        ax.set_title(f"{panel.title}: {100 * panel.accuracy:.1f} %", fontsize=10)
-    rows[0, 0].set_ylabel("points learned from, all labels")
-    rows[1, 0].set_ylabel("held-out points")
-    _legend(figure, len(np.unique(y)))
-    graph = free.learner_.kernel == "graph"
-    settings: Numbers = {
-        "SCG-LDK, β = 1": {"strength": chosen.strength_},
-        "KernelEmbedding": {"strength": free.strength_, "beta": free.beta_, "graph kernel": graph},
-    }
-    accuracy = {
-        part: {panel.title: panel.accuracy for panel in panels}
-        for part, panels in (("learned from", seen), ("held out", held_out))
-    }
-    above, below = (
-        ", ".join(f"{name} {100 * value:.1f} %" for name, value in part.items())
-        for part in accuracy.values()
-    )
-    words = {
-        "seen": above, "new": below, "plain": settings["SCG-LDK, β = 1"],
-        "free": settings["KernelEmbedding"],
-        "kernel": "the graph kernel" if graph else "a Gaussian kernel",
-    }  # fmt: skip
-    return figure, {"accuracy": accuracy, "settings": settings}, words
-
-
-def _scatter(ax: Any, points: Array, y: Indices, size: float = 6.0, marker: str = "o") -> None:
-    """Draw the points without axes' numbers: the scale of coordinates means nothing.
-
-    Small ones have plain edges, so that pictures of many stay small.
-    """
-    order = np.random.default_rng(0).permutation(len(y))  # no class lies on top of another
-    look = {"s": size, "c": np.array(COLORS)[y[order]], "marker": marker, "linewidths": 0}
-    ax.scatter(*points[order].T, **look, antialiased=size > 5)
-    ax.set(xticks=[], yticks=[])
-
-
-def _within(points: Array) -> Array:
-    """Return points with the farthest percent of each coordinate drawn in, for the eye."""
-    return np.clip(points, *np.percentile(points, (0.5, 99.5), axis=0))
-
-
-def _legend(figure: Any, count: int) -> None:
-    from matplotlib.lines import Line2D
-
-    dots = [Line2D([], [], marker="o", linestyle="", color=color) for color in COLORS[:count]]
-    figure.legend(dots, [str(k) for k in range(count)], loc="outside lower center", ncols=count)
 
 
 def labels(s: SimpleNamespace, data: str | None) -> Drawing:

@@ -25,10 +25,6 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
     )  # fmt: skip
     goals = [" ".join(line.split()) for line in toml("texts/goals")[study.name]]
 
-    def few(name: str) -> list[str]:
-        shortened = ", ".join(f"{title} on the first {k}" for title, k in md.fewer(results, name))
-        return [f"measured on fewer splits: {shortened}"] if shortened else []
-
     def seconds(name: str, who: str) -> str:
         fit, choice = (
             results.numbers(name, who, f"{part}_seconds").mean() for part in ("fit", "tuning")
@@ -51,7 +47,7 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
         *against,
         *("## Time of training", text(GROUP, "times"), md.times_table(study, results, seconds)),
         "## Notes",
-        md.set_notes(study, results, few),
+        md.set_notes(study, results),
     ]
 
 

@@ -67,16 +67,12 @@ def _mean(text: str) -> float:
 
 def _framed(study: Study, results: Results, summary: str, *tables: str) -> list[str]:
     """Return a summary, the protocol, the tables and the notes of a page."""
-
-    def few(name: str) -> list[str]:
-        return [f"{title} on the first {k} splits only" for title, k in md.fewer(results, name)]
-
     return [
         summary,
         *("## Protocol", _protocol(study, results), md.left_out(study, results)),
         md.contestants_note(study, results),
         *tables,
-        *("## Notes", text(GROUP, f"{study.name}-note"), md.set_notes(study, results, few)),
+        *("## Notes", text(GROUP, f"{study.name}-note"), md.set_notes(study, results)),
     ]
 
 

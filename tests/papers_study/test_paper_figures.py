@@ -32,24 +32,19 @@ SMALL = figures(**{
     "lab-rbf-figure-4": {"shares": [0.2, 0.5], "n": 30, "n_test": 30, "repeats": 2, "max_iter": 2},
     "lab-rbf-figure-5": {"sigmas": [0.1, 10.0], "n_support": 12, "n_more": 16, "n_test": 30,
                          "repeats": 2, "max_iter": 2},
-    "scg-figure-1": {"n_per_class": 20},
-    "scg-figure-2": {"per_class": 20},
     "scg-figure-3": {"shares": 5, "repeats": 1, "sweeps": 5},
 })  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """Return the output folder of one run and its numbers, with generated tables for three sets."""
+    """Return the output folder of one run and its numbers, with generated tables for two sets."""
     data, out = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("figures")
     rng = np.random.default_rng(0)
     y = np.repeat([1, -1], 20)
     X = rng.standard_normal((40, 3)) + 0.8 * y[:, None]
     write_set(data, "heart_statlog", X, y)
     write_set(data, "california_housing", X, X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(40))
-    digits = np.repeat(np.arange(10), 25)
-    images = 50 * rng.standard_normal((250, 4)) + 255 * rng.random((10, 4))[digits]
-    write_set(data, "usps_all", images, digits)
     draw([], data, out, SMALL)
     return out, json.loads((out / "numbers.json").read_text("utf-8"))["figures"]
 

@@ -22,7 +22,7 @@ class LABRBFAlgorithm(BaseEstimator):
     """Objective, initialization and solver of the LAB-RBF bandwidths.
 
     The default values are equivalent to ``algorithm="default"``; `LABRBFRegressor.from_paper` uses
-    the paper's values. To tune a parameter, set ``algorithm__objective`` and so on.
+    values close to the paper's. To tune a parameter, set ``algorithm__objective`` and so on.
 
     Parameters
     ----------

@@ -139,13 +139,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     the rest of the model to a random sample of at most 50 000 rows from all partitions. Predictions
     for a collection are lazy dask arrays, computed partition by partition.
 
-    `from_paper` builds the model with the paper's algorithm.
+    `from_paper` builds a model close to the paper's algorithm.
 
     References
     ----------
     He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
     Locally-Adaptive Kernels, Eqs. 1, 8, 9 and Algorithm 1 (with the sign of its line 8
-    corrected, and bandwidths on a logarithmic scale).
+    corrected; `from_paper` lists other differences).
 
     Examples
     --------
@@ -181,10 +181,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         learning_rate: float = 0.01,
         **parameters: Any,
     ) -> Self:
-        """Build a regressor with the paper's algorithm.
+        """Build a regressor close to the paper's algorithm.
 
         A single member interpolates its support points (Eq. 9). Training uses Adam on mini-batches
-        and adds support points at the largest errors (Algorithm 1).
+        of 128 samples, and adds support points at the largest errors in five rounds. The printed
+        Algorithm 1 differs: it learns theta instead of log theta^2, samples only points that are
+        not support points, stops at an error tolerance, and subtracts no mean from the target;
+        Appendix D ends with stochastic gradient descent.
 
         Parameters
         ----------
