@@ -4,11 +4,9 @@ import subprocess
 import sys
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 import pliant
-from pliant import LABRBFClassifier, LABRBFRegressor, MKLRegressor, _version
-from pliant.core.exceptions import set_public_module
+from pliant import LABRBFClassifier, LABRBFRegressor, MKLRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 8))
@@ -44,13 +42,21 @@ def test_python_runs_the_package():
     assert done.stdout == f"pliant {pliant.__version__}\n"
 
 
-def test_the_html_of_an_estimator_links_to_its_page(monkeypatch):
-    monkeypatch.setattr(_version, "DOCUMENTATION", "https://docs.example/pliant/")
-    kind = type("Learner", (BaseEstimator,), {})
-    set_public_module({"__name__": "pliant", "Learner": kind}, ["Learner"])
-    page = "https://docs.example/pliant/api/generated/pliant.Learner.html"
-    assert kind()._get_doc_link() == page
-    assert page in kind()._repr_html_()
+@pytest.mark.parametrize("address", ["https://docs.example/pliant", "https://example.org/pliant"])
+def test_the_html_of_an_estimator_links_to_its_page(address, tmp_path, monkeypatch):
+    (tmp_path / "pliant-1.dist-info").mkdir()
+    text = f"Name: pliant\nProject-URL: Documentation, {address}\n"
+    (tmp_path / "pliant-1.dist-info" / "METADATA").write_text(text, "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    page = f"{address}/api/generated/pliant.LABRBFRegressor.html"
+    placeholder = "example.org" in address
+    assert LABRBFRegressor()._get_doc_link() == ("" if placeholder else page)
+    assert (page in LABRBFRegressor()._repr_html_()) is not placeholder
+
+
+def test_an_estimator_of_a_package_that_is_not_installed_has_no_link(monkeypatch):
+    monkeypatch.setattr(sys, "path", [])
+    assert LABRBFRegressor()._get_doc_link() == ""
 
 
 def test_an_explanation_prints_its_parts_and_its_largest_effects():

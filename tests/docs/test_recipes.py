@@ -58,3 +58,11 @@ def test_skrub_encodes_texts_and_gaps(names):
     frame.loc[::7, "3"] = np.nan
     found = run("tables.rst", "skrub", {"frame": frame, "y": names["y_train"]})
     assert found["model"].score(frame, names["y_train"]) > 0.6
+
+
+def test_an_artifact_of_mlflow_predicts_the_same(names):
+    pytest.importorskip("mlflow")
+    again = run("production.rst", "mlflow", names)["again"]
+    np.testing.assert_array_equal(
+        again.predict(names["X_new"]), names["model"].predict(names["X_new"])
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
-
-from pliant import _version
 
 
 def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
@@ -18,10 +18,19 @@ def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
         item: Any = namespace.get(name)
         if hasattr(item, "__mro__"):
             item.__module__ = namespace["__name__"]
-            if _version.DOCUMENTATION and hasattr(item, "_doc_link_module"):
+            if hasattr(item, "_doc_link_module"):
                 item._doc_link_module = "pliant"
-                page = "api/generated/{estimator_module}.{estimator_name}.html"
-                item._doc_link_template = f"{_version.DOCUMENTATION.rstrip('/')}/{page}"
+                item._doc_link_template = property(_page_of)
+
+
+def _page_of(estimator: Any) -> str:
+    """Return a template for the address of a page; "" before pyproject.toml has a real one."""
+    with suppress(PackageNotFoundError):
+        for url in metadata("pliant").get_all("Project-URL", []):
+            name, _, address = url.partition(", ")
+            if name == "Documentation" and "//example.org/" not in address:
+                return f"{address}/api/generated/{{estimator_module}}.{{estimator_name}}.html"
+    return ""
 
 
 class NonPSDWarning(UserWarning):

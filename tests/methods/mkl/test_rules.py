@@ -8,8 +8,8 @@ from sklearn.preprocessing import StandardScaler
 from pliant import MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian
 from pliant.methods.mkl.alignment import align, alignf
-from pliant.methods.mkl.newton import Grams
 from pliant.methods.mkl.rules import easy
+from tests.methods.mkl.gram_matrices import grams_of
 from tests.reference import naive_kernel_weights as naive
 
 GAMMAS = (0.01, 0.1, 1.0)
@@ -23,7 +23,7 @@ def wine():
 
 
 def grams(X):
-    return Grams.of_arrays([kernel(X) for kernel in KERNELS])
+    return grams_of([kernel(X) for kernel in KERNELS])
 
 
 def call_rule(rule, K, labels, s):
