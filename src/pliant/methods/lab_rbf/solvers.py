@@ -8,19 +8,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.random import RandomState
 
 from pliant.core.linalg import InverseHessian
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array
-from pliant.methods.lab_rbf.objective import BandwidthProblem
+from pliant.core.typing import Array, Indices
 
 # Maximum change of a coordinate in a gradient step and in a quasi-Newton step.
 GRADIENT_STEP_CAP, STEP_CAP = 0.1, 1.0
 PATIENCE = 2  # Number of consecutive steps with a small decrease before the solver stops.
+
+
+class Problem(Protocol):
+    """A function with a gradient; for `adam`, the function must be an average over rows."""
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """Compute the value and gradient at x."""
+
+    def sample(self, indices: Indices) -> Self:
+        """Return the function restricted to the rows at given positions."""
 
 
 class _Iterate(NamedTuple):
@@ -32,7 +41,7 @@ class _Iterate(NamedTuple):
 
 
 def descend(
-    problem: BandwidthProblem,
+    problem: Problem,
     start: Array,
     *,
     tol: float = 1e-7,
@@ -76,9 +85,7 @@ def descend(
     return Result(point.x, point.value, math.nan, len(history), status, history)
 
 
-def _line_search(
-    problem: BandwidthProblem, point: _Iterate, curvature: InverseHessian
-) -> _Iterate | None:
+def _line_search(problem: Problem, point: _Iterate, curvature: InverseHessian) -> _Iterate | None:
     """Find a lower point along the quasi-Newton direction, or return None."""
     direction = -curvature.dot(point.gradient)  # -H^-1 g
     slope = float(direction @ point.gradient)
@@ -97,7 +104,7 @@ def _line_search(
 
 
 def adam(
-    problem: BandwidthProblem,
+    problem: Problem,
     start: Array,
     *,
     n_rows: int,
