@@ -116,10 +116,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseLABRBF._constraints,
-        "calibration": optional(check_share),
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"calibration": optional(check_share)}
 
     calibration: float | None = None
 
