@@ -340,7 +340,7 @@ class BaseHadamard(BaseSVM[TrainingGram]):
             return gram, True
         if user_defined:
             check_gram(gram)
-        if isinstance(kernel, Precomputed) and kernel.proved:
+        if isinstance(kernel, Precomputed) and kernel.assume_psd:
             return gram, True
         smallest = negative_eigenvalue(gram)
         if smallest is not None and not kernel.psd:
