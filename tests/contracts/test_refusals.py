@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pliant.core.validation import check_integer, check_real
-from tests.contracts.discovery import ESTIMATORS
+from tests.contracts.discovery import ESTIMATORS, constraints_of
 
 X = np.random.default_rng(0).normal(size=(12, 2))
 Y = np.arange(12) % 2
@@ -37,7 +37,7 @@ def wrong_values(constraint):
 
 @pytest.mark.parametrize(("kind", "name"), PARAMETERS, ids=label)
 def test_values_out_of_range_are_quoted(kind, name):
-    for value in wrong_values(kind._constraints.get(name)):
+    for value in wrong_values(constraints_of(kind).get(name)):
         estimator = kind().set_params(**{name: value})
         with pytest.raises((TypeError, ValueError), match=rf"(?s)\b{name}\b") as caught:
             estimator.fit(X, Y)

@@ -28,6 +28,7 @@ from pliant.kernels import (
     Sigmoid,
     TessellatedKernel,
 )
+from tests.contracts.discovery import constraints_of
 
 LARGEST = 300
 """Maximum absolute value of the decimal exponents of numbers."""
@@ -263,7 +264,7 @@ def _value(rng: Generator, name: str, default: Any, kind: type, d: int) -> Any:
         value = REFUSED[rng.integers(len(REFUSED))]
         large = isinstance(value, int | float) and abs(value) > 1e4
         return default if large and name in MEMORY and value != 10**400 else value
-    constraint = getattr(kind, "_constraints", {}).get(name)
+    constraint = constraints_of(kind).get(name)
     choices = getattr(constraint, "keywords", {}).get("choices")
     if choices:
         return list(choices)[rng.integers(len(choices))]

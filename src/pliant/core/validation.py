@@ -138,9 +138,10 @@ def automatic(constraint: Constraint, *, named: bool = False) -> Constraint:
 
 
 def check_parameters(estimator: Any) -> None:
-    """Check each parameter against the table `_constraints`, then call `_check_combinations`."""
-    for name, constraint in estimator._constraints.items():
-        constraint(name, getattr(estimator, name))
+    """Check parameters against `_constraints` of each class, then call `_check_combinations`."""
+    for kind in type(estimator).__mro__:
+        for name, constraint in vars(kind).get("_constraints", {}).items():
+            constraint(name, getattr(estimator, name))
     if hasattr(estimator, "_check_combinations"):
         estimator._check_combinations()
 

@@ -249,33 +249,32 @@ class _Wrapped(Kernel):
 
 
 class _Pair(_Wrapped):
-    """Base class of kernels composed of two kernels."""
+    """Base class of kernels composed of two kernels, whose values `_combine` adds or multiplies."""
 
     _parts = ("left", "right")
+    _combine: ClassVar[np.ufunc]
 
     def __init__(self, left: Kernel, right: Kernel) -> None:
         self.left = left
         self.right = right
 
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return self._combine(self.left._gram(X, Y), self.right._gram(X, Y))
+
+    def _diagonal(self, X: Array) -> Array:
+        return self._combine(self.left._diagonal(X), self.right._diagonal(X))
+
 
 class Sum(_Pair):
     """The sum of two kernels, k(x, y) = left(x, y) + right(x, y)."""
 
-    def _gram(self, X: Array, Y: Array) -> Array:
-        return self.left._gram(X, Y) + self.right._gram(X, Y)
-
-    def _diagonal(self, X: Array) -> Array:
-        return self.left._diagonal(X) + self.right._diagonal(X)
+    _combine = np.add
 
 
 class Product(_Pair):
     """The product of two kernels, k(x, y) = left(x, y) right(x, y)."""
 
-    def _gram(self, X: Array, Y: Array) -> Array:
-        return self.left._gram(X, Y) * self.right._gram(X, Y)
-
-    def _diagonal(self, X: Array) -> Array:
-        return self.left._diagonal(X) * self.right._diagonal(X)
+    _combine = np.multiply
 
 
 class Scaled(_Wrapped):
@@ -664,14 +663,3 @@ def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
 def positive(kernel: Kernel, name: str) -> float:
     """Return the hyper-parameter `name` of `kernel`; raise ValueError unless finite and > 0."""
     return check_real(f"{type(kernel).__name__}({name}=...)", getattr(kernel, name), above=0)
-
-
-def check_width(base: Kernel, points: Array, X: Array) -> None:
-    """Raise ValueError unless X has as many columns as the points of a learned kernel."""
-    try:
-        base._check_pair(points, X)
-    except ValueError:
-        raise ValueError(
-            f"expected X with {points.shape[1]} features, as in the kernel's points, got "
-            f"{X.shape[1]}"
-        ) from None

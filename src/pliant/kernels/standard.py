@@ -206,8 +206,8 @@ class Exponents:
     def left(self, rows: Columns) -> Array:
         """Return (2 gamma x, -a, 1) for the given rows."""
         chosen = self.right[rows]
-        left = np.concatenate([chosen[:, :-2], chosen[:, -1:], chosen[:, -2:-1]], axis=1)
-        left[:, :-2] *= 2.0 * self.gamma
+        left = 2.0 * self.gamma * chosen
+        left[:, -2], left[:, -1] = chosen[:, -1], 1.0
         return left
 
     def between(self, rows: Indices, columns: Columns) -> Array:
@@ -362,15 +362,12 @@ class Precomputed(Kernel):
     def __sklearn_clone__(self) -> Precomputed:
         return type(self)(self.gram, self.assume_psd)
 
-    def _check_loaded(self) -> None:
-        check_gram(check_points(self.gram, "gram"))
+    def _check_kernels(self) -> None:
         check_flag("Precomputed(assume_psd=...)", self.assume_psd)
 
-    @property
-    def proved(self) -> bool:
-        """The checked parameter `assume_psd`."""
-        check_flag("Precomputed(assume_psd=...)", self.assume_psd)
-        return bool(self.assume_psd)
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        check_gram(check_points(self.gram, "gram"))
 
     def names_all(self, X: Array) -> bool:
         """Return True if X holds the row numbers of all points of the matrix, in order."""

@@ -497,17 +497,13 @@ class TessellationDisplay(Display):
             raise ValueError(f"expected 1 or 2 distinct features in [0, {d - 1}], got {chosen}")
         if len(chosen) == 1:
             (f,) = chosen
-            line = np.repeat(z[None, :], resolution, axis=0)
-            line[:, f] = ends[:, f]
             names = f"{text(labels[f])} of x", f"{text(labels[f])} of z"
-            display = cls(ends[:, f], ends[:, f], kernel(line), None, names)
+            values = kernel(_vary(z, [f], ends[:, [f]]))
+            display = cls(ends[:, f], ends[:, f], values, None, names)
         else:
             f, g = chosen
-            # every point of the plane equals z except for features f and g
-            grid = np.repeat(z[None, :], resolution**2, axis=0)
-            plane = np.meshgrid(ends[:, f], ends[:, g])
-            grid[:, [f, g]] = np.stack(plane, axis=-1).reshape(-1, 2)
-            values = kernel(grid, z[None, :]).reshape(resolution, resolution)
+            plane = np.stack(np.meshgrid(ends[:, f], ends[:, g]), axis=-1).reshape(-1, 2)
+            values = kernel(_vary(z, [f, g], plane), z[None, :]).reshape(resolution, resolution)
             names = text(labels[f]), text(labels[g])
             display = cls(ends[:, f], ends[:, g], values, (float(z[f]), float(z[g])), names)
         return display.plot(ax, **surface)
@@ -580,11 +576,14 @@ def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
 
 def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:
     """Return the two features, in ascending order, along which k(., z) changes most."""
-    d, steps = len(z), 21
-    # line f passes through z along feature f: shape (d, steps, d)
-    lines = np.repeat(z[None, :], d * steps, axis=0).reshape(d, steps, d)
-    ends = np.linspace(points.min(axis=0), points.max(axis=0), steps)
-    for f in range(d):
-        lines[f, :, f] = ends[:, f]
-    changes = np.ptp(kernel(lines.reshape(-1, d), z[None, :]).reshape(d, steps), axis=1)
+    ends = np.linspace(points.min(axis=0), points.max(axis=0), 21)
+    lines = (_vary(z, [f], ends[:, [f]]) for f in range(len(z)))
+    changes = np.array([np.ptp(kernel(line, z[None, :])) for line in lines])
     return tuple(sorted(int(f) for f in np.argsort(-changes, kind="stable")[:2]))
+
+
+def _vary(z: Array, features: list[int], values: Array) -> Array:
+    """Return a copy of z for each row of `values`, with these values of the given features."""
+    points = np.repeat(z[None, :], len(values), axis=0)
+    points[:, features] = values
+    return points

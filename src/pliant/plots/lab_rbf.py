@@ -18,7 +18,6 @@ from pliant.core.validation import (
     check_targets,
     check_vector,
 )
-from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.plots._common import (
     BLUE,
     GREY,
@@ -143,9 +142,8 @@ class RelevanceDisplay(FeatureDisplay):
         self.support_relevance: Array | None = None
         if support_relevance is not None:
             self.support_relevance = check_points(support_relevance, "support_relevance", d)
-        self.spread: Array = (
-            np.full(d, np.nan) if spread is None else np.asarray(spread, np.float64)
-        )
+        no_spread = np.full(d, np.nan)
+        self.spread: Array = np.asarray(no_spread if spread is None else spread, np.float64)
         self.correlated: Indices = np.asarray([] if correlated is None else correlated, np.intp)
         self.feature_names: list[str] = feature_labels(feature_names, None, d)
 
@@ -285,9 +283,7 @@ class BandwidthDisplay(FeatureDisplay):
         self.relevance: Array = np.median(self.bandwidths, axis=0)
         if relevance is not None:
             self.relevance = check_vector("relevance", relevance, d)
-        self.members: Indices = (
-            np.zeros(m, dtype=np.intp) if members is None else np.asarray(members)
-        )
+        self.members: Indices = np.asarray(np.zeros(m) if members is None else members, np.intp)
         self.feature_names: list[str] = feature_labels(feature_names, None, d)
 
     @classmethod
@@ -324,7 +320,7 @@ class BandwidthDisplay(FeatureDisplay):
         machine = last_step(model)
         summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
         chosen = np.flatnonzero(machine.averaged_)  # the members used for prediction
-        parts = [_scaled_bandwidths(machine.members_[k]) for k in chosen]
+        parts = [machine.members_[k].mapped_bandwidths() for k in chosen]
         numbers = np.repeat(chosen, [len(part) for part in parts])
         names = feature_labels(feature_names, machine, parts[0].shape[1])
         relevance = machine.feature_relevance_
@@ -495,12 +491,3 @@ class IntervalDisplay(Display):
         share = f"{self.inside.mean():.0%} of {len(self.y)} targets inside"
         self.ax_.set_title(f"{100 * self.coverage:g} % intervals: {share}")
         self.ax_.legend(frameon=False, fontsize="small")
-
-
-def _scaled_bandwidths(member: LABRBFMember) -> Array:
-    """Return the bandwidths of a member for features scaled to [-1, 1]; 0 for constant features."""
-    theta = member.kernel_.bandwidths
-    if member.kernel_.warp is not None:
-        return theta
-    slopes = member.warp_.slopes
-    return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from pliant.core.validation import Constraint, automatic, real_number
-from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.dank.estimators import BaseHadamard, TrainingGram
-from pliant.methods.dank.kernel import Extension
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
-from pliant.methods.svm.parts import KMeansPartition
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
+class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -155,30 +152,14 @@ class DANKClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
 
     # The steps of `fit` are listed in `BaseHadamard`.
 
-    kernel: KernelLike = field(default="gaussian", kw_only=False)
-    gamma: Gamma = "scale"
-    C: float = 1.0
-    eta: float | Literal["auto"] = "auto"
-    eta_scale: float = 1.0
     tau: float | Literal["auto"] = "auto"
-    extension: Extension = "smooth"
-    tol: float = 1e-4
-    max_iter: int = -1
-    max_seconds: float | None = None
-    cache_mb: float = 2000.0
-    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
-    class_weight: dict[Any, float] | Literal["balanced"] | None = None
-    verbose: bool = False
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseHadamard._constraints,
-        "tau": automatic(real_number(least=0)),
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"tau": automatic(real_number(least=0))}
 
 
 @documented_as(DANKClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
+class DANKRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -243,23 +224,6 @@ class DANKRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
     1.0
     """
 
-    kernel: KernelLike = field(default="gaussian", kw_only=False)
-    gamma: Gamma = "scale"
-    C: float = 1.0
-    epsilon: float = 0.1
-    eta: float | Literal["auto"] = "auto"
-    eta_scale: float = 1.0
     tau: float | Literal["auto"] = "auto"
-    extension: Extension = "smooth"
-    scale_target: bool = True
-    tol: float = 1e-4
-    max_iter: int = -1
-    max_seconds: float | None = None
-    cache_mb: float = 2000.0
-    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
-    verbose: bool = False
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SVMRegressor._constraints,
-        **DANKClassifier._constraints,
-    }
+    _constraints = DANKClassifier._constraints

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -143,6 +143,7 @@ class KernelSolution:
     early: str = ""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BaseHadamard(BaseSVM[TrainingGram]):
     """A support vector machine with a kernel matrix adapted entry by entry.
 
@@ -161,7 +162,6 @@ class BaseHadamard(BaseSVM[TrainingGram]):
     """True if the rows of F sum to n (KNPL)."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseSVM._constraints,
         "eta": automatic(real_number(above=0, infinite=True)),
         "eta_scale": real_number(above=0),
         "extension": one_of(EXTENSIONS),
@@ -172,24 +172,28 @@ class BaseHadamard(BaseSVM[TrainingGram]):
     _drawings = frozenset({"gram", "adaptation"})
     _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 
-    kernel: KernelLike
-    gamma: Gamma
-    eta: float | Literal["auto"]
-    eta_scale: float
-    tau: float | Literal["auto"]
-    extension: Extension
-    cache_mb: float
-    max_seconds: float | None
-    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None
+    kernel: KernelLike = field(default="gaussian", kw_only=False)
+    gamma: Gamma = "scale"
+    C: float = 1.0
+    eta: float | Literal["auto"] = "auto"
+    eta_scale: float = 1.0
+    tau: float | Literal["auto"] = field(init=False)  # a parameter of DANK
+    extension: Extension = "smooth"
+    tol: float = 1e-4
+    max_iter: int = -1
+    max_seconds: float | None = None
+    cache_mb: float = 2000.0
+    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
+    verbose: bool = False
 
-    kernel_: HadamardKernel | PartitionedKernel
-    eta_: float
-    objective_constant_: float
-    step_history_: npt.NDArray[Any]
-    part_labels_: Indices
-    part_centres_: Array
-    part_gaps_: Array
-    part_seconds_: Array
+    kernel_: HadamardKernel | PartitionedKernel = field(init=False)
+    eta_: float = field(init=False)
+    objective_constant_: float = field(init=False)
+    step_history_: npt.NDArray[Any] = field(init=False)
+    part_labels_: Indices = field(init=False)
+    part_centres_: Array = field(init=False)
+    part_gaps_: Array = field(init=False)
+    part_seconds_: Array = field(init=False)
 
     def _check_combinations(self) -> None:
         if self.partition is None:
@@ -336,7 +340,7 @@ class BaseHadamard(BaseSVM[TrainingGram]):
             return gram, True
         if user_defined:
             check_gram(gram)
-        if isinstance(kernel, Precomputed) and kernel.proved:
+        if isinstance(kernel, Precomputed) and kernel.assume_psd:
             return gram, True
         smallest = negative_eigenvalue(gram)
         if smallest is not None and not kernel.psd:

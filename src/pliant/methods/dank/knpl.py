@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
 
-from pliant.core.validation import Constraint
-from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
 from pliant.methods.dank.estimators import BaseHadamard, TrainingGram
-from pliant.methods.dank.kernel import Extension
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
-from pliant.methods.svm.parts import KMeansPartition
 
 
 @documented_as(DANKClassifier)
 @dataclass(kw_only=True, eq=False, repr=False)
-class KNPLClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
+class KNPLClassifier(SVMClassifier[TrainingGram], BaseHadamard):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -72,26 +66,12 @@ class KNPLClassifier(BaseHadamard, SVMClassifier[TrainingGram]):
     True
     """
 
-    kernel: KernelLike = field(default="gaussian", kw_only=False)
-    gamma: Gamma = "scale"
-    C: float = 1.0
-    eta: float | Literal["auto"] = "auto"
-    eta_scale: float = 1.0
-    extension: Extension = "smooth"
-    tol: float = 1e-4
-    max_iter: int = -1
-    max_seconds: float | None = None
-    cache_mb: float = 2000.0
-    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
-    class_weight: dict[Any, float] | Literal["balanced"] | None = None
-    verbose: bool = False
-
     _centred = True
 
 
 @documented_as(DANKRegressor)
 @dataclass(kw_only=True, eq=False, repr=False)
-class KNPLRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
+class KNPLRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -136,23 +116,4 @@ class KNPLRegressor(BaseHadamard, SVMRegressor[TrainingGram]):
     1.0
     """
 
-    kernel: KernelLike = field(default="gaussian", kw_only=False)
-    gamma: Gamma = "scale"
-    C: float = 1.0
-    epsilon: float = 0.1
-    eta: float | Literal["auto"] = "auto"
-    eta_scale: float = 1.0
-    extension: Extension = "smooth"
-    scale_target: bool = True
-    tol: float = 1e-4
-    max_iter: int = -1
-    max_seconds: float | None = None
-    cache_mb: float = 2000.0
-    partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
-    verbose: bool = False
-
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **SVMRegressor._constraints,
-        **BaseHadamard._constraints,
-    }
     _centred = True

@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from inspect import cleandoc
 from itertools import compress
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -59,63 +58,6 @@ from pliant.methods.summary import FunctionSummary, Summary
 
 FLOAT_TYPES = (np.float64, np.float32)
 
-PARAMETERS = """
-n_support : int or "auto", default="auto"
-    Maximum number of support points per member. "auto" is a third of the samples, at most 200.
-    With n >= 4000 samples, a member learns the bandwidths of 400 support points. It then adds
-    random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
-    bandwidths of the nearest learned one. Support points are distinct training samples.
-profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-    Profile of the kernel: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the authors'
-    code), or the Matern function with smoothness 5/2.
-n_members : int, default=4
-    Number of members (expansions) to average. Members have different support points and held-out
-    samples; a member whose held-out loss exceeds twice the median does not contribute.
-algorithm : "default" or LABRBFAlgorithm, default="default"
-    Objective, initialization and solver of the bandwidths; see `pliant.methods.LABRBFAlgorithm`.
-transforms : "auto" or None, default="auto"
-    "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness is
-    above 1. Members alternate between the transforms whose held-out loss is within 10 % of the
-    lowest. In regression, "auto" also tries asinh(y / u) for a target with skewness above 0.9,
-    where u is the median of the nonzero abs(y). None disables transforms.
-alpha : float or "auto", default="auto"
-    Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. While the
-    bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150 support points, times the
-    mean sample weight. The penalty on the coefficients is then selected on the held-out samples.
-    With "interpolation", both penalties are 1e-3. "evidence" always learns the penalty for the
-    bandwidths; a number then sets only the penalty on the coefficients.
-validation_fraction : float, default=0.2
-    Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for `alpha`
-    and for the algorithm's ``shrinkage``.
-max_iter : int, default=30
-    Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
-max_seconds : float, optional
-    Time limit; the fit then stops with the best result so far.
-device : str, default="cpu"
-    "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
-n_jobs : int, optional
-    Number of threads, for members and blocks of samples. None uses all cores if the table is
-    large enough to benefit, but one thread in a joblib worker or another child process.
-warm_start : bool, default=False
-    If True, `fit` continues the members of the previous fit on the given samples. Members keep
-    their transforms, bandwidth penalties and the support points with learned bandwidths, take up
-    to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members. Retained
-    support points keep their indices in ``support_``, which refer to the samples of the old fit.
-random_state : int, RandomState instance or None, default=None
-    Seed for the support points, the held-out samples and the mini-batches.
-verbose : bool, default=False
-    If True, print the progress of the fit to standard error every two seconds.
-"""
-"""Documentation of the parameters shared by both estimators."""
-
-Class = TypeVar("Class", bound=type)
-
-
-def document_parameters(cls: Class) -> Class:
-    """Replace %(parameters)s in a class docstring with the shared parameters."""
-    cls.__doc__ = cleandoc(cls.__doc__ or "") % {"parameters": cleandoc(PARAMETERS)}
-    return cls
-
 
 def _check_algorithm(name: str, value: Any) -> None:
     """Raise ValueError unless `value` is "default" or a valid `LABRBFAlgorithm`."""
@@ -127,7 +69,104 @@ def _check_algorithm(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False)
 class BaseLABRBF(CallbackSupport, BaseEstimator):
-    """Mean of several LAB-RBF expansions."""
+    """Mean of several LAB-RBF expansions.
+
+    Parameters
+    ----------
+    n_support : int or "auto", default="auto"
+        Maximum number of support points per member. "auto" is a third of the samples, at most 200.
+        With n >= 4000 samples, a member learns the bandwidths of 400 support points. It then adds
+        random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
+        bandwidths of the nearest learned one. Support points are distinct training samples.
+    profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
+        Profile of the kernel: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the authors'
+        code), or the Matern function with smoothness 5/2.
+    n_members : int, default=4
+        Number of members (expansions) to average. Members have different support points and
+        held-out samples; a member whose held-out loss exceeds twice the median does not contribute.
+    algorithm : "default" or LABRBFAlgorithm, default="default"
+        Objective, initialization and solver of the bandwidths; see
+        `pliant.methods.LABRBFAlgorithm`.
+    transforms : "auto" or None, default="auto"
+        "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness
+        is above 1. Members alternate between the transforms whose held-out loss is within 10 % of
+        the lowest. In regression, "auto" also tries asinh(y / u) for a target with skewness above
+        0.9, where u is the median of the nonzero abs(y). None disables transforms.
+    alpha : float or "auto", default="auto"
+        Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. While the
+        bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150 support points, times the
+        mean sample weight. The penalty on the coefficients is then selected on the held-out
+        samples. With "interpolation", both penalties are 1e-3. "evidence" always learns the penalty
+        for the bandwidths; a number then sets only the penalty on the coefficients.
+    validation_fraction : float, default=0.2
+        Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
+        `alpha` and for the algorithm's ``shrinkage``.
+    max_iter : int, default=30
+        Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
+    max_seconds : float, optional
+        Time limit; the fit then stops with the best result so far.
+    device : str, default="cpu"
+        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
+    n_jobs : int, optional
+        Number of threads, for members and blocks of samples. None uses all cores if the table is
+        large enough to benefit, but one thread in a joblib worker or another child process.
+    warm_start : bool, default=False
+        If True, `fit` continues the members of the previous fit on the given samples. Members keep
+        their transforms, bandwidth penalties and the support points with learned bandwidths, take
+        up to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members.
+        Retained support points keep their indices in ``support_``, which refer to the samples of
+        the old fit.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the support points, the held-out samples and the mini-batches.
+    verbose : bool, default=False
+        If True, print the progress of the fit to standard error every two seconds.
+
+    Attributes
+    ----------
+    kernel_ : LocalRBFKernel
+        Learned kernel with the support points of all members. If members transform the features
+        differently, ``kernel_``, ``dual_coef_``, ``linear_coef_``, ``intercept_`` and
+        ``bandwidths_`` are unavailable; use ``members_``.
+    support_ : array of shape (n_support,)
+        Indices of the support points in the training data, member by member.
+    support_vectors_ : array of shape (n_support, n_features)
+        Support points in the units of the features.
+    bandwidths_ : array of shape (n_support, n_features)
+        Bandwidths theta in inverse units of the features; 0 for constant features.
+    dual_coef_ : array of shape (n_support,) or (n_support, n_outputs)
+        Coefficients c, divided by the number of members. The classifier has a column per class for
+        more than two classes.
+    linear_coef_ : array of shape (n_features,) or (n_features, n_outputs)
+        Coefficients v; 0 without a linear part.
+    intercept_ : float or array of shape (n_outputs,)
+        Intercept b.
+    alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
+        Penalties selected on the held-out samples, and held-out R2 in the units of y.
+    objective_history_ : list of arrays
+        Objective of each member after each step, over all stages.
+    feature_relevance_ : array of shape (n_features,)
+        Relevance of each feature; the sum is 1. It is proportional to the mean squared change of f
+        when the feature is permuted among at most 200 training points, relative to the variance of
+        each output of f.
+    feature_importances_ : array of shape (n_features,)
+        The relevance, under the name that `sklearn.feature_selection` reads.
+    feature_relevance_spread_ : array of shape (n_features,)
+        Standard deviation of the relevance over the members; nan for a single member.
+    support_relevance_ : array of shape (n_support, n_features)
+        Each feature's share of the mean squared slope of each support point's term.
+    correlated_features_ : array of int of shape (n_pairs, 2)
+        Pairs of features with an absolute rank correlation above 0.8 on at most 1000 training
+        samples, strongest first. Either feature of a pair may get the relevance of both.
+    members_ : list of LABRBFMember
+        Members of the model.
+    averaged_ : array of bool of shape (n_members,)
+        True for members that contribute to predictions.
+    limits_ : array of shape (2, n_features)
+        Minimum and maximum to which features are clipped: the range of the training points,
+        extended by an eighth of the range at both ends.
+    n_iter_ : int
+        Total number of solver steps over all members and stages.
+    """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_support": automatic(integer(least=1), named=True),

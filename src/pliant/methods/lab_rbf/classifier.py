@@ -35,20 +35,21 @@ from pliant.core.validation import (
     plain,
     validate_data,
 )
-from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF, document_parameters
+from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.members import LABRBFMember, Table
 from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.trainer import FitState
+from pliant.methods.svm.estimators import documented_as
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
 GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
 MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton's method; else L-BFGS-B.
 
 
-@document_parameters
+@documented_as(BaseLABRBF)
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """LAB-RBF classifier: the mean of several kernel expansions with one score per class.
@@ -62,7 +63,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     Parameters
     ----------
-    %(parameters)s
     class_weight : dict or "balanced", optional
         Class weights, which multiply the sample weights. "balanced" gives class k the weight
         n_samples / (n_classes n_k), where n_k is the number of its samples. The probabilities are
@@ -72,18 +72,13 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     ----------
     classes_ : array of shape (n_classes,)
         Class labels.
-    alpha_ : array of shape (n_members,)
-        Penalty on the coefficients, the same for all members.
-    validation_score_ : array of shape (n_members,)
-        R2 on the held-out samples, for the targets +1 and -1.
-    dual_coef_, linear_coef_, intercept_ : arrays
-        Coefficients and intercepts, with one column per class for more than two classes.
-    kernel_, support_vectors_, bandwidths_, members_, ...
-        As in `LABRBFRegressor`.
+    alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
+        Penalties selected on the held-out samples, with one ``alpha_`` for all members, and
+        held-out R2 for the targets +1 and -1.
 
     See Also
     --------
-    LABRBFRegressor : Regression, with more details on parameters and attributes.
+    LABRBFRegressor : Regression, with prediction intervals.
 
     Notes
     -----

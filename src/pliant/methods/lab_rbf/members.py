@@ -292,13 +292,8 @@ class LABRBFMember(BaseEstimator):
             raise ValueError("expected kernel_ to be a LocalRBFKernel and warp_ to be a Warp")
         m, d = self.kernel_.centres.shape
         q = check_points(self.dual_coef_, "dual_coef_").shape[1]
-        shapes = {
-            "dual_coef_": (m, q),
-            "linear_coef_": (d, q),
-            "intercept_": (q,),
-            "limits_": (2, d),
-        }
-        shapes |= {"support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
+        shapes = {"dual_coef_": (m, q), "linear_coef_": (d, q), "intercept_": (q,)}
+        shapes |= {"limits_": (2, d), "support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
         shapes |= {"deviations_": (d,), "log_penalty_": ()}
         for name, shape in shapes.items():
             value = np.asarray(getattr(self, name))

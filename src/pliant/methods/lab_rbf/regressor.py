@@ -46,15 +46,16 @@ from pliant.core.validation import (
 )
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
-from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF, document_parameters
+from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
 from pliant.methods.lab_rbf.kernel import Warp, skewness
 from pliant.methods.lab_rbf.members import LABRBFMember, Table
 from pliant.methods.lab_rbf.objective import ridge_path
 from pliant.methods.lab_rbf.trainer import FitState, Trainer
+from pliant.methods.svm.estimators import documented_as
 
 
-@document_parameters
+@documented_as(BaseLABRBF)
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     """LAB-RBF regressor: the mean of kernel expansions with bandwidths for each support point.
@@ -68,61 +69,18 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     Parameters
     ----------
-    %(parameters)s
     calibration : float, optional
         Fraction of the samples, in (0, 1), reserved to calibrate the prediction intervals; see
         `predict_interval`.
 
     Attributes
     ----------
-    kernel_ : LocalRBFKernel
-        Learned kernel with the support points of all members. If members transform the features
-        differently, ``kernel_``, ``dual_coef_``, ``linear_coef_``, ``intercept_`` and
-        ``bandwidths_`` are unavailable; use ``members_``.
-    support_ : array of shape (n_support,)
-        Indices of the support points in the training data, member by member.
-    support_vectors_ : array of shape (n_support, n_features)
-        Support points in the units of the features.
-    bandwidths_ : array of shape (n_support, n_features)
-        Bandwidths theta in inverse units of the features; 0 for constant features.
-    dual_coef_ : array of shape (n_support,) or (n_support, n_outputs)
-        Coefficients c, divided by the number of members.
-    linear_coef_ : array of shape (n_features,) or (n_features, n_outputs)
-        Coefficients v; 0 without a linear part.
-    intercept_ : float or array of shape (n_outputs,)
-        Intercept b.
-    alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
-        Penalties selected on the held-out samples, and held-out R2 in the units of y.
-    objective_history_ : list of arrays
-        Objective of each member after each step, over all stages.
-    feature_relevance_ : array of shape (n_features,)
-        Relevance of each feature; the sum is 1. It is proportional to the mean squared change of f
-        when the feature is permuted among at most 200 training points, relative to the variance of
-        each output of f.
-    feature_importances_ : array of shape (n_features,)
-        The relevance, under the name that `sklearn.feature_selection` reads.
-    feature_relevance_spread_ : array of shape (n_features,)
-        Standard deviation of the relevance over the members; nan for a single member.
-    support_relevance_ : array of shape (n_support, n_features)
-        Each feature's share of the mean squared slope of each support point's term.
-    correlated_features_ : array of int of shape (n_pairs, 2)
-        Pairs of features with an absolute rank correlation above 0.8 on at most 1000 training
-        samples, strongest first. Either feature of a pair may get the relevance of both.
-    members_ : list of LABRBFMember
-        Members of the model.
-    averaged_ : array of bool of shape (n_members,)
-        True for members that contribute to predictions.
     error_model_ : LABRBFErrorModel or None
         Distribution of the errors; None without held-out samples.
-    limits_ : array of shape (2, n_features)
-        Minimum and maximum to which features are clipped: the range of the training points,
-        extended by an eighth of the range at both ends.
     target_unit_ : array of shape (n_outputs,) or None
         Unit u if the model was fitted to asinh(y / u), which is about log(2 y / u) for large y.
     target_low_, target_high_ : arrays of shape (n_outputs,)
         Minimum and maximum to which predictions are clipped.
-    n_iter_ : int
-        Total number of solver steps over all members and stages.
 
     See Also
     --------
@@ -158,10 +116,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseLABRBF._constraints,
-        "calibration": optional(check_share),
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"calibration": optional(check_share)}
 
     calibration: float | None = None
 

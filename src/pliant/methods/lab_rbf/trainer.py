@@ -220,19 +220,10 @@ class Trainer:
             rows = table.sample(split.train, warp)
             positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
-                settings,
-                split,
-                rng,
-                warp,
-                rows,
-                positions,
-                centres,
-                (s,),
-                member.log_penalty_,
-                stage,
-                (),
-            )
-            starts.append(start._replace(member=member))
+                settings, split, rng, warp, rows, positions, centres, (s,), member.log_penalty_,
+                stage, shrinkages=(), member=member,
+            )  # fmt: skip
+            starts.append(start)
         warps = list({member.warp_.key(): member.warp_ for member in members}.values())
         return starts + self.choose_starts(table, warps, n_continued=len(members))
 
@@ -456,10 +447,8 @@ class BandwidthTraining:
         batch = max(1, -(-(n_centres - len(self.start.positions)) // n_rounds))  # rounded up
         while len(self.start.positions) < n_centres:
             start = self.start
-            point, n_steps = (
-                (start.initial[0], start.log_penalty),
-                max(1, settings.max_iter // n_rounds),
-            )
+            point = start.initial[0], start.log_penalty
+            n_steps = max(1, settings.max_iter // n_rounds)
             s, log_penalty = self.minimise(self.objective, settings.shrinkages[-1], point, n_steps)
             new = self._largest_errors(s, min(batch, n_centres - len(start.positions)))
             positions = np.concatenate([start.positions, new])

@@ -76,7 +76,6 @@ class BaseMKL(BaseSVM[Candidates]):
     """A support vector machine with a weighted sum of kernels."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseSVM._constraints,
         "norm": real_number(least=1),
         "normalize": check_flag,
         "cache_mb": real_number(above=0),
@@ -271,7 +270,7 @@ class BaseMKL(BaseSVM[Candidates]):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
+class MKLClassifier(SVMClassifier[Candidates], BaseMKL):
     r"""Classification with a learned weighted sum of kernels.
 
     ``weights="simple"`` solves, to a certified gap,
@@ -394,11 +393,8 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseMKL._constraints,
         "weights": one_of(("simple", *RULES, *CLASS_RULES)),
     }
-
-    class_weight: Any = None
 
     def _pair_decisions(self, points: Array) -> Sequence[Array]:
         # The pairs share a kernel, so F = K(X, V) B is computed once, with the union V of the
@@ -416,7 +412,7 @@ class MKLClassifier(BaseMKL, SVMClassifier[Candidates]):
 
 @documented_as(MKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
+class MKLRegressor(SVMRegressor[Candidates], BaseMKL):
     r"""Epsilon-regression with a learned weighted sum of kernels.
 
     ``weights="simple"`` solves, to a certified gap,
@@ -481,14 +477,7 @@ class MKLRegressor(BaseMKL, SVMRegressor[Candidates]):
     1.0
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseMKL._constraints,
-        **SVMRegressor._constraints,
-        "weights": one_of(("simple", *RULES)),
-    }
-
-    epsilon: float = 0.1
-    scale_target: bool = True
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"weights": one_of(("simple", *RULES))}
 
 
 def default_kernels(X: Array) -> list[Kernel]:

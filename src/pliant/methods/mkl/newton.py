@@ -190,7 +190,7 @@ def check_psd(gram: Array, m: int, kernel: Kernel) -> None:
     """Raise ValueError unless a matrix is a positive semi-definite Gram matrix."""
     try:
         check_gram(gram)
-        proved = isinstance(kernel, Precomputed) and kernel.proved
+        proved = isinstance(kernel, Precomputed) and kernel.assume_psd
         smallest = None if proved else negative_eigenvalue(gram)
     except ValueError as error:
         raise ValueError(f"kernel {m}: {error}") from None

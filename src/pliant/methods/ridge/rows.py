@@ -62,14 +62,9 @@ class KernelValues:
         """Return k(rows, centres), shape (b, m); `out` may be overwritten."""
         rows = np.asarray(rows, dtype=np.float64)
         if self._fast:
-            left = np.empty((len(rows), rows.shape[1] + 2))  # (2 gamma x, -a, 1)
-            moved = np.subtract(rows * self._factors, self._origin, out=left[:, :-2])
-            sizes = self._gamma * np.einsum("ij,ij->i", moved, moved)
-            if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
-                moved *= 2.0 * self._gamma
-                np.negative(sizes, out=left[:, -2])
-                left[:, -1] = 1.0
-                left = left.astype(self.dtype, copy=False)
+            exponents = Exponents(rows * self._factors, self._origin, self._gamma)
+            if max(self._reach, exponents.reach) <= self._farthest:
+                left = exponents.left(slice(None)).astype(self.dtype, copy=False)
                 return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
         return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 

@@ -33,7 +33,7 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel, check_width, resolve_columns
+from pliant.kernels.base import Kernel, resolve_columns
 from pliant.kernels.standard import (
     KERNEL_NAMES,
     Gamma,
@@ -384,7 +384,11 @@ class LogDetKernel(Kernel):
     def _points_and_matrix(self, X: Array) -> tuple[Array, Array]:
         """Return P and Q; raise ValueError unless X and P have the same number of features."""
         points = check_points(self.points, "points")
-        check_width(self.base, points, X)
+        try:
+            self.base._check_pair(points, X)
+        except ValueError:
+            got = f"as in the kernel's points, got {X.shape[1]}"
+            raise ValueError(f"expected X with {points.shape[1]} features, {got}") from None
         return points, check_points(self.matrix, "matrix")
 
     def _gram(self, X: Array, Y: Array) -> Array:

@@ -377,6 +377,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
             check_finite(fitted, ("dual_coef_", "intercept_", *fitted._finite), REMEDY)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
     """Base class of classifiers; multiclass problems use one-vs-one voting.
 
@@ -384,8 +385,8 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
     (0, 1), (0, 2), ..., (1, 2), ...
     """
 
-    class_weight: dict[Any, float] | Literal["balanced"] | None
-    classes_: npt.NDArray[Any]
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
+    classes_: npt.NDArray[Any] = field(init=False)
 
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
@@ -456,17 +457,17 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
         return X, used, problems
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SVMRegressor(RegressorMixin, BaseSVM[Base]):
     """Base class of epsilon-regression estimators; ``scale_target`` standardises the target."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseSVM._constraints,
         "epsilon": real_number(least=0),
         "scale_target": check_flag,
     }
 
-    epsilon: float
-    scale_target: bool
+    epsilon: float = 0.1
+    scale_target: bool = True
 
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:

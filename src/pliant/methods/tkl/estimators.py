@@ -92,7 +92,6 @@ class BaseGKL(BaseSVM[Kernel]):
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseSVM._constraints,
         "floor": _check_floor,
         "cache_mb": real_number(above=0),
         "random_state": lambda _, seed: check_random_state(seed),
@@ -431,7 +430,7 @@ def _corner(estimator: BaseGKL, name: str) -> Array:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
+class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -577,10 +576,8 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] = 0.5
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     scale: bool = True
-    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
         "degree": check_degree,
         "scale": check_flag,
         "partition": optional(_check_partition),  # `build_tessellated` checks ``delta``
@@ -603,7 +600,7 @@ class TKLClassifier(BaseGKL, SVMClassifier[Kernel]):
 
 @documented_as(TKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
+class TKLRegressor(SVMRegressor[Kernel], BaseGKL):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -655,13 +652,8 @@ class TKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike] = 0.5
     partition: KMeansPartition | dict[str, Any] | Literal["kmeans"] | None = None
     scale: bool = True
-    epsilon: float = 0.1
-    scale_target: bool = True
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **TKLClassifier._constraints,
-        **SVMRegressor._constraints,
-    }
+    _constraints = TKLClassifier._constraints
     _drawings = BaseGKL._drawings | {"tessellation"}
     lower_, upper_ = TKLClassifier.lower_, TKLClassifier.upper_
 

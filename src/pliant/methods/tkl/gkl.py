@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Mask
@@ -42,7 +42,7 @@ def _copy_family(kernel: GeneralizedKernel | None, n_features: int) -> Generaliz
 
 @documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
+class GKLClassifier(SVMClassifier[Kernel], BaseGKL):
     r"""Classification with a kernel learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -91,12 +91,8 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
     """
 
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
-    class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BaseGKL._constraints,
-        "kernel": optional(_check_family),
-    }
+    _constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": optional(_check_family)}
 
     def _build_kernel(self, X: Array, used: Mask) -> Kernel:
         return _copy_family(self.kernel, X.shape[1])
@@ -104,7 +100,7 @@ class GKLClassifier(BaseGKL, SVMClassifier[Kernel]):
 
 @documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
+class GKLRegressor(SVMRegressor[Kernel], BaseGKL):
     r"""Epsilon-regression with a kernel learned from a family of the user's choice.
 
     Solves the saddle point problem of `GKLClassifier` with the objective
@@ -129,13 +125,8 @@ class GKLRegressor(BaseGKL, SVMRegressor[Kernel]):
     """
 
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
-    epsilon: float = 0.1
-    scale_target: bool = True
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **GKLClassifier._constraints,
-        **SVMRegressor._constraints,
-    }
+    _constraints = GKLClassifier._constraints
 
     def _build_kernel(self, X: Array, used: Mask) -> Kernel:
         return _copy_family(self.kernel, X.shape[1])
