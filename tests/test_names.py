@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import pliant
 from pliant import LABRBFClassifier, LABRBFRegressor, MKLRegressor
