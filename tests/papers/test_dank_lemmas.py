@@ -231,11 +231,15 @@ def test_theta_has_the_rate_of_section_3_2_with_a_quarter_of_its_constant(s, C, 
     problem = classification(K, y, C, eta, tau)
     best, _, _ = solve(problem, 1e-10)
     L = largest_eigenvalue(K) * (1 + 3 * C**2 / (4 * eta))
+    steps = list(accelerated(problem, L, 100, lambda v: project_alpha(v, y, C)))
     shares = [
         (optimum - problem.value(y * theta)) * (t + 1) * (t + 2) / (2 * L * best @ best)
-        for t, theta, _ in accelerated(problem, L, 100, lambda v: project_alpha(v, y, C))
+        for t, theta, _ in steps
     ]
     assert 0.3 < max(shares) <= 1
+    _, theta, beta = steps[19]
+    run = nesterov(K, y, C, eta, tau, max_iter=20, eps=0.0, L=L)
+    np.testing.assert_allclose(run.alpha, (20 * theta + 2 * beta) / 22, atol=1e-10)
 
 
 def test_beta_does_not_have_the_rate_that_section_3_2_prints_for_it():
