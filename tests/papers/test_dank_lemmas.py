@@ -91,17 +91,6 @@ def test_lemma_8_is_an_equality_for_two_equal_points():
     assert np.linalg.norm(change) == pytest.approx(3 * lengths / 4, rel=1e-14)
 
 
-def test_the_equality_in_the_proof_of_lemma_3_is_an_inequality():
-    """diag(a + b) K diag(a - b) is not D_a K D_a - D_b K D_b, but its symmetric half is."""
-    X, y = classification_data(n=6)
-    K, r = gaussian_gram(X, 0.5), np.random.default_rng(0)
-    a, b = (project_alpha(r.uniform(0, 1, 6), y, 1.0) for _ in range(2))
-    difference = gamma_matrix(K, y, a, 0.25) - gamma_matrix(K, y, b, 0.25)
-    product = np.diag((a + b) * y) @ K @ np.diag((a - b) * y)
-    np.testing.assert_allclose(difference, (product + product.T) / 2, atol=1e-14)
-    assert np.linalg.norm(difference) < 0.99 * np.linalg.norm(product)
-
-
 def smaller_constant(K, C, eta):
     return largest_eigenvalue(K) * (1 + 3 * np.abs(K).max() * C**2 / (4 * eta))
 
