@@ -25,7 +25,8 @@ and B nearly 0, but the loss is not. All of this needs a zero intercept in the p
 
 No smaller factor holds: m equal points with K_ij = 1/C, one class, and one part per point, come
 within m/(m - 1) of the bound; the targets (1, t^2) with K = [[1, t], [t, t^2]] and C = 1 within
-t/(t - 1). On data it is loose: it counts every pair as if both points were at the bound C.
+t/(t - 1). For these m points with K_ij = 2 (eta/C^3)^(1/2) and a large C, the loss exceeds 1 - 3/m
+of the second term. On data the bound is loose: it counts all pairs as if at the bound C.
 """
 
 from __future__ import annotations

@@ -91,17 +91,6 @@ def test_lemma_8_is_an_equality_for_two_equal_points():
     assert np.linalg.norm(change) == pytest.approx(3 * lengths / 4, rel=1e-14)
 
 
-def test_the_equality_in_the_proof_of_lemma_3_is_an_inequality():
-    """diag(a + b) K diag(a - b) is not D_a K D_a - D_b K D_b, but its symmetric half is."""
-    X, y = classification_data(n=6)
-    K, r = gaussian_gram(X, 0.5), np.random.default_rng(0)
-    a, b = (project_alpha(r.uniform(0, 1, 6), y, 1.0) for _ in range(2))
-    difference = gamma_matrix(K, y, a, 0.25) - gamma_matrix(K, y, b, 0.25)
-    product = np.diag((a + b) * y) @ K @ np.diag((a - b) * y)
-    np.testing.assert_allclose(difference, (product + product.T) / 2, atol=1e-14)
-    assert np.linalg.norm(difference) < 0.99 * np.linalg.norm(product)
-
-
 def smaller_constant(K, C, eta):
     return largest_eigenvalue(K) * (1 + 3 * np.abs(K).max() * C**2 / (4 * eta))
 
@@ -231,11 +220,15 @@ def test_theta_has_the_rate_of_section_3_2_with_a_quarter_of_its_constant(s, C, 
     problem = classification(K, y, C, eta, tau)
     best, _, _ = solve(problem, 1e-10)
     L = largest_eigenvalue(K) * (1 + 3 * C**2 / (4 * eta))
+    steps = list(accelerated(problem, L, 100, lambda v: project_alpha(v, y, C)))
     shares = [
         (optimum - problem.value(y * theta)) * (t + 1) * (t + 2) / (2 * L * best @ best)
-        for t, theta, _ in accelerated(problem, L, 100, lambda v: project_alpha(v, y, C))
+        for t, theta, _ in steps
     ]
     assert 0.3 < max(shares) <= 1
+    _, theta, beta = steps[19]
+    run = nesterov(K, y, C, eta, tau, max_iter=20, eps=0.0, L=L)
+    np.testing.assert_allclose(run.alpha, (20 * theta + 2 * beta) / 22, atol=1e-10)
 
 
 def test_beta_does_not_have_the_rate_that_section_3_2_prints_for_it():

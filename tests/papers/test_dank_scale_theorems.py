@@ -22,7 +22,6 @@ from tests.reference.naive_box import (
     box_classification,
     box_regression,
     restricted,
-    solve_parts,
 )
 from tests.reference.naive_hadamard import solve
 
@@ -143,45 +142,23 @@ def test_three_ways_to_solve_problem_18_agree(regression, eta):
 
 
 @either
-@pytest.mark.parametrize(("parts", "width", "eta"), [(1, 0.5, 20.0), (3, 0.5, 1.0), (5, 0.2, 1e6)])
-def test_lemma_5_the_parts_together_are_the_optimum_of_problem_20(regression, parts, width, eta):
-    whole = example(30, parts=parts, width=width, eta=eta, regression=regression)
-    naive = whole.naive()
-    slow, slow_total = solve_parts(naive, whole.labels)
-    block = block_problem(naive, whole.labels)
-    _, optimum, _ = solve(block, 1e-10)
-    for beta, total in ((slow, slow_total), whole.parts()[:2]):
-        assert block.value(beta) == pytest.approx(total, rel=1e-12)
-        assert block.value(beta) == pytest.approx(optimum, rel=1e-8)
-        assert block.gap(beta) <= 1e-8 * (1 + optimum)
-
-
-def test_lemma_5_for_the_semidefinite_program():
+@pytest.mark.parametrize(("parts", "eta"), [(1, 2.0), (3, 2.0), (3, 1e3)])
+def test_lemma_5_the_parts_together_are_the_optimum_of_problem_20(regression, parts, eta):
     """F is 1 between parts, not 0 as in the paper's block-diagonal matrix."""
-    whole = example(12, parts=3, eta=2.0)
+    whole = example(12, parts=parts, eta=eta, regression=regression)
     naive = whole.naive()
-    optimum, F = box_by_sdp(block_problem(naive, whole.labels))
+    block = block_problem(naive, whole.labels)
+    optimum, F = box_by_sdp(block)
     by_parts = [
         box_by_sdp(restricted(naive, np.flatnonzero(whole.labels == label)))[0]
         for label in np.unique(whole.labels)
     ]
-    assert optimum == pytest.approx(sum(by_parts), rel=1e-6)
-    assert optimum == pytest.approx(whole.parts()[1], rel=1e-6)
-    np.testing.assert_allclose(F[whole.E() != 0], 1, atol=1e-4)
-    assert np.abs(F - 1).max() > 0.01
-
-
-@given(whole=wholes())
-@settings(max_examples=60, deadline=None)
-def test_Q_grows_from_zero_to_the_sum_of_all_other_entries(whole):
-    n, rows = len(whole.p), DenseRows(whole.K)
-    off_diagonal = np.abs(whole.K).sum() - np.abs(whole.K.diagonal()).sum()
-    assert between_parts(rows, np.zeros(n, dtype=int)) == (0.0, 0.0)
-    everything = between_parts(rows, np.arange(n)).total
-    assert everything == pytest.approx(off_diagonal, rel=1e-12)
-    coarse = between_parts(rows, np.minimum(whole.labels, 1)).total
-    fine = whole.between().total
-    assert coarse <= fine * (1 + 1e-12) <= everything * (1 + 1e-11)
+    beta, total, _ = whole.parts()
+    assert optimum == pytest.approx(sum(by_parts), rel=1e-5)
+    assert optimum == pytest.approx(total, rel=1e-5)
+    assert block.value(beta) == pytest.approx(total, rel=1e-12)
+    assert block.gap(beta) <= 1e-8 * (1 + total)
+    np.testing.assert_allclose(F, np.where(whole.E() != 0, 1, whole.F(beta)), atol=2e-3)
 
 
 def rounding(*values):
@@ -202,19 +179,6 @@ def test_theorem_6_corrected(whole, tol):
     if not whole.regression:
         size = np.abs(whole.F(beta) + whole.F(best)).max() / 2
         assert optimum - value <= size * whole.C**2 / 2 * whole.between().total + gaps + slack
-
-
-@given(whole=wholes(), seed=st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
-def test_the_difference_that_theorem_6_bounds(whole, seed):
-    """(ii) of `decomposed`: the mean of F at both points replaces B in the proof."""
-    r = np.random.default_rng(seed)
-    a, b = r.uniform(-whole.C, whole.C, (2, len(whole.p)))
-    E, c = whole.E(), 1 / (4 * whole.eta)
-    first, second = (x @ E @ x / 2 + c / 4 * x**2 @ E**2 @ x**2 for x in (a, b))
-    means = (whole.F(a) + whole.F(b)) / 2
-    found = ((np.outer(a, a) - np.outer(b, b)) * E * means).sum() / 2
-    assert found == pytest.approx(first - second, abs=rounding(first, second))
 
 
 @pytest.mark.parametrize("m", [2, 10, 100])
@@ -263,6 +227,7 @@ def test_theorem_6_as_printed_is_false(n, eta):
         F_bar = np.where(apart, between, whole.F(beta))
         largest = np.maximum(whole.F(best), F_bar)
         printed = printed_bound(whole.between(), whole.C, largest.min(), largest.max())
+        assert printed == pytest.approx(np.ptp(largest) * whole.C**2 * np.abs(whole.E()).sum() / 2)
         loss = optimum - naive.saddle(beta, F_bar)
         assert abs(loss) > max(0.25, 1.1 * printed)
     assert 0.25 < loss <= whole.bound()
@@ -313,7 +278,9 @@ def test_with_the_sign_of_figure_5c_all_unused_points_go_and_support_vectors_amo
     best, (alone, _, _), inside = whole.solve()[0], whole.parts(), whole.K - whole.E()
     gradient = 1 - whole.p * ((whole.F(alone) * inside) @ alone)
     sums = np.abs(inside).sum(axis=1)
-    threshold = theorem_seven_threshold(sums, 1.0, 1.0, whole.F(alone).max(), 1.0)
+    top = whole.F(alone).max()
+    threshold = theorem_seven_threshold(sums, 1.0, 1.0, top, 1.0)
+    np.testing.assert_allclose(threshold, -(top - 1 + top) * (sums + 1))
     wrong = theorem_seven(np.abs(alone), gradient, -threshold)
     np.testing.assert_array_equal(wrong, alone == 0)
     assert (best[wrong] != 0).sum() > 0

@@ -93,6 +93,7 @@ def test_fifteen_steps_of_admm_need_not_meet_the_papers_tolerance():
     assert len(history) == 15
     assert history[-1] > 10 * 1e-4
     assert history[3] < 0.1 * history[0]
+    assert admm(Gamma, rho=1.0)[1][14] != history[14]
 
 
 def test_equation_20_is_the_projection_up_to_its_factor():

@@ -12,7 +12,7 @@ import cvxpy as cp
 import numpy as np
 
 from tests.reference import conic
-from tests.reference.naive_hadamard import NaiveHadamard, soft, solve
+from tests.reference.naive_hadamard import NaiveHadamard, soft
 
 
 class NaiveBox(NaiveHadamard):
@@ -51,16 +51,6 @@ def block_problem(problem, labels):
     if problem.regression:
         return box_regression(K, problem.p, problem.C, problem.epsilon, problem.eta)
     return box_classification(K, problem.p, problem.C, problem.eta)
-
-
-def solve_parts(problem, labels, tol=1e-10):
-    """Return the combined solutions of (19), and the sum of their values."""
-    beta, total = np.zeros(len(labels)), 0.0
-    for label in np.unique(labels):
-        members = np.flatnonzero(labels == label)
-        beta[members], value, _ = solve(restricted(problem, members), tol)
-        total += value
-    return beta, total
 
 
 def box_by_cone(problem):
