@@ -1,7 +1,7 @@
 # make demo   install, compare LAB-RBF with tuned methods, and write a report
 # make test   check style, types and import contracts, and run the tests
 # make portable  run numerical tests with the BLAS kernels of another processor, CORES=Nehalem
-# make fuzz   run N=10000 cases of random and malicious input for each of KINDS, and 50 kills of each kind
+# make fuzz   run N=10000 malicious cases of each of KINDS, N/10 fits on Dask, and 50 kills of each kind
 # make lint   check style, types and import contracts alone, without PyTorch
 # make docs   build the documentation, warnings as errors
 # make pages  build the documentation without the pictures of the gallery, in a fraction of the time
@@ -50,6 +50,7 @@ portable: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign $(KINDS) --cases $(N)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign dask_cases --cases $$(($(N) / 10))
 	$(BIN)/python -m tests.fuzz.kills --times 50
 
 docs: $(VENV)/.docs

@@ -91,6 +91,13 @@ def test_partitions_that_are_no_arrays_are_one_clear_error():
             pliant.KNPLRegressor().fit(*data)
 
 
+def test_numbers_beyond_the_declared_float32_are_refused():
+    X = da.full((20, 2), 1e200, chunks=(10, 2))
+    X = X.map_blocks(np.asarray, dtype=np.float32, meta=np.empty((0, 0), np.float32))
+    with pytest.raises(ValueError, match=r"^partition \d .*expected finite numbers, got inf in X"):
+        DaskRows.from_collection(X, np.zeros(20), None, labelled=False).take(np.arange(3), len)
+
+
 def test_numbers_beyond_1e100_are_refused_with_their_row():
     X = np.zeros((40, 2))
     X[25, 1] = -1e160

@@ -39,7 +39,7 @@ LONGEST, LONGER = 5.0, 25.0
 """Maximum CPU time in seconds of a fit with default parameters, and with others."""
 
 ENOUGH = 10.0
-"""Value of ``max_seconds`` if a case changes the tolerance or the iteration limit."""
+"""Value of ``max_seconds`` if a case changes the tolerance, the iteration limit or the degree."""
 
 FEWEST_CALIBRATED = 19
 """Minimum number of calibration samples for finite 90 % intervals: 2 / (1 - 0.9) - 1."""
@@ -170,7 +170,7 @@ def _estimator(rng: Generator, kind: type) -> None:
     if "sample_weight" in inspect.signature(kind.fit).parameters and rng.random() < 0.25:
         given["sample_weight"] = weights(rng, n)
     X = _precomputed(rng, X, settings)
-    asked = {"tol", "max_iter"} & settings.keys()
+    asked = {"tol", "max_iter", "degree"} & settings.keys()
     if asked and "max_seconds" in inspect.signature(kind).parameters:
         settings.setdefault("max_seconds", ENOUGH)
     model = _fitted(kind, settings, X, y, given)

@@ -1,4 +1,4 @@
-"""A lazy table for tests on a Dask cluster: a partition can kill the worker that makes it."""
+"""A lazy table for tests on a Dask cluster: a partition can kill a process."""
 
 import os
 import signal
@@ -13,8 +13,8 @@ ROWS, LENGTH = 1600, 200
 """Rows of the table, and of a partition."""
 
 
-def table(folder=None, kill_at=None, slow=0.0):
-    """A lazy table; its partition that is made as the `kill_at`-th one kills its worker, once."""
+def table(folder=None, kill_at=None, slow=0.0, victim=None):
+    """A lazy table; its `kill_at`-th partition kills a process, by default its worker."""
     return da.map_blocks(
         partition,
         chunks=((LENGTH,) * (ROWS // LENGTH), (4,)),
@@ -23,15 +23,16 @@ def table(folder=None, kill_at=None, slow=0.0):
         folder=None if folder is None else str(folder),
         kill_at=kill_at,
         slow=slow,
+        victim=victim,
     )
 
 
-def partition(folder, kill_at, slow, block_info=None):
+def partition(folder, kill_at, slow, victim, block_info=None):
     k = block_info[None]["chunk-location"][0]
     if folder is not None:
         open(os.path.join(folder, f"{k}-{time.monotonic_ns()}"), "x").close()
         if len(os.listdir(folder)) == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(victim or os.getpid(), signal.SIGKILL)
     time.sleep(slow)
     rng = np.random.default_rng(k)
     X = rng.uniform(-1, 1, size=(LENGTH, 3))
