@@ -55,6 +55,8 @@ def test_multiclass_learns_one_classifier_per_pair():
         _ = model.kernel_
     with pytest.raises(AttributeError, match=r"use estimators_\[k\]\.adaptation_"):
         _ = model.adaptation_
+    model.estimators_ = {"members": 3}  # another type, as while a file is written
+    assert not hasattr(model, "__missing__")
     model.fit(X[both], names[both])
     assert not hasattr(model, "estimators_")
     assert model.kernel_.points.shape == (100, 4)

@@ -350,7 +350,8 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
 
     def __getattr__(self, name: str) -> Any:
         fitted = self.__dict__.get("estimators_")
-        if fitted and name.endswith("_") and hasattr(fitted[0], name):
+        learned = name.endswith("_") and not name.endswith("__")
+        if learned and fitted and hasattr(fitted[0], name):
             raise AttributeError(
                 f"{type(self).__name__} has one function per pair of classes: "
                 f"use estimators_[k].{name}"
