@@ -150,16 +150,6 @@ def test_corollary_2_a_symmetric_kernel_is_kernel_ridge(kernel, alpha):
     np.testing.assert_allclose(ours.dual_coef_, ours.second_dual_coef_, rtol=1e-10, atol=1e-10)
 
 
-def test_corollary_2_equal_bandwidths_are_kernel_ridge():
-    rng = np.random.default_rng(1)
-    X, y, new = rng.normal(size=(30, 2)), rng.normal(size=30), rng.normal(size=(9, 2))
-    kernel = LocalGaussian(X, np.full(X.shape, 0.8))
-    ours = AsymmetricKernelRidge(kernel, alpha=0.1).fit(X, y)
-    theirs = KernelRidge(alpha=0.1, kernel="rbf", gamma=0.64).fit(X, y)
-    np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(ours.predict(new), theirs.predict(new), atol=1e-10)
-
-
 @settings(deadline=None)
 @given(seed=seeds, alpha=ridges)
 def test_equal_rows_get_coefficients_that_differ_by_their_targets(seed, alpha):
