@@ -46,11 +46,6 @@ def kernel_of(first, second):
 
 BY_NAME = kernel_of(["weight", "age"], "income")
 BY_POSITION = kernel_of([2, 0], 3)
-OTHER_WAYS = [
-    (kernel_of([-2, 0], -1), BY_POSITION),
-    (kernel_of(slice(2, None, -2), slice(3, 4)), BY_POSITION),
-    (kernel_of([True, False, True, False], [False, False, False, True]), kernel_of([0, 2], 3)),
-]
 
 
 def outputs(model, points):
@@ -70,14 +65,6 @@ def test_names_mean_the_columns_of_the_frame(estimator, tmp_path):
     save(model, tmp_path / "model.pliant")
     loaded = load(tmp_path / "model.pliant")
     np.testing.assert_array_equal(outputs(loaded, NEW_FRAME), expected)
-
-
-@every_estimator
-def test_positions_slices_and_masks_are_the_same(estimator):
-    for kernel, same in OTHER_WAYS:
-        model, twin = (clone(estimator).set_params(kernel=each) for each in (kernel, same))
-        expected = outputs(twin.fit(X, LABELS), NEW)
-        np.testing.assert_array_equal(outputs(model.fit(X, LABELS), NEW), expected)
 
 
 @every_estimator

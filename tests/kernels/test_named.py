@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels, rbf_kernel
+from sklearn.metrics.pairwise import rbf_kernel
 
 from pliant.kernels import (
-    KERNEL_NAMES,
     FunctionKernel,
     Gaussian,
     Kernel,
@@ -45,13 +44,6 @@ def test_the_rho_of_tl1_is_a_share_of_the_ranges():
     points = np.array([[0.0, 10.0, 5.0], [2.0, 30.0, 5.0], [1.0, 20.0, 5.0]])
     assert as_kernel("tl1", points).rho == pytest.approx(0.7 * 22.0)
     assert as_kernel("tl1", np.ones((3, 4))).rho == pytest.approx(0.7 * 4)
-
-
-@pytest.mark.parametrize("name", sorted(PAIRWISE_KERNEL_FUNCTIONS.keys() & set(KERNEL_NAMES)))
-def test_a_name_means_what_it_means_in_scikit_learn(name):
-    theirs = pairwise_kernels(X, metric=name, gamma=1 / 4, filter_params=True)
-    gamma = "scale" if name == "linear" else "auto"
-    np.testing.assert_allclose(as_kernel(name, X, gamma)(X), theirs, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

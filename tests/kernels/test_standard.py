@@ -148,10 +148,8 @@ def test_linear_is_the_inner_product():
 
 @pytest.mark.parametrize("degree", [1, 2, 7])
 @pytest.mark.parametrize(("gamma", "coef0"), [(0.1, 0.0), (3.0, 0.5)])
-def test_polynomial_agrees_with_the_formula_and_with_scikit_learn(degree, gamma, coef0):
+def test_polynomial_agrees_with_scikit_learn(degree, gamma, coef0):
     gram = Polynomial(degree, gamma, coef0)(X, Y)
-    twin = naive.polynomial(degree, gamma, coef0)
-    np.testing.assert_allclose(gram, naive.gram_by_loops(twin, X, Y), rtol=1e-11, atol=1e-14)
     peer = polynomial_kernel(X, Y, degree=degree, gamma=gamma, coef0=coef0)
     np.testing.assert_allclose(gram, peer, rtol=1e-11, atol=1e-14)
 

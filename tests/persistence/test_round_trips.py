@@ -45,6 +45,7 @@ import pliant
 from pliant import ModelFileError, __version__
 from pliant import kernels as given
 from pliant.kernels import Gaussian, Linear, On, Precomputed, WeightedSum
+from pliant.methods import LABRBFAlgorithm
 from pliant.persistence import load, load_file, save, trusted_types
 from tests.contracts.test_kernel_contract import CASES, points_of
 
@@ -101,7 +102,11 @@ SETTINGS = [
     pliant.SCGLogDetLearner("graph", strength=10.0),
     pliant.KernelEmbedding(pliant.OrderSpectralLearner(n_components=10)),
     pliant.LABRBFClassifier(10, n_members=2, max_iter=3, random_state=0),
-]
+    pliant.LABRBFRegressor(
+        8, profile="matern52", algorithm=LABRBFAlgorithm(shrinkage=np.inf), max_iter=3,
+        validation_fraction=0, alpha=0.1, random_state=0,
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("model", SETTINGS, ids=lambda model: type(model).__name__)

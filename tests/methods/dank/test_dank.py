@@ -9,19 +9,8 @@ from sklearn.svm import SVC
 from pliant import DANKClassifier, DANKRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import EXTENSIONS, Gaussian
-
-
-def classification(n=24, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 3))
-    score = np.sin(6 * X[:, 0]) + X[:, 1] - X[:, 2] + 0.3 * r.standard_normal(n)
-    return X, np.where(score > 0.3, 1, -1)
-
-
-def regression(n=24, seed=0):
-    r = np.random.default_rng(seed)
-    X = r.uniform(size=(n, 2))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * r.standard_normal(n)
+from tests.papers.hadamard_cases import classification_data as classification
+from tests.papers.hadamard_cases import regression_data as regression
 
 
 def test_automatic_eta_is_the_squared_norm_of_the_svm_solution():
@@ -129,26 +118,28 @@ def test_an_unfinished_fit_warns_with_gap_and_advice():
     assert model.n_iter_ == 3
 
 
+class Recorder:
+    """A callback that records its calls, and may stop the fit."""
+
+    def __init__(self, stop=False):
+        self.stop, self.seen = stop, []
+
+    def setup(self, estimator, context):
+        self.seen.append("setup")
+
+    def teardown(self, estimator, context):
+        self.seen.append("teardown")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.seen.append("begin")
+
+    def on_fit_task_end(self, estimator, context):
+        self.seen.append("end")
+        return self.stop
+
+
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")
 def test_callbacks_receive_progress_and_can_stop_the_fit():
-    class Recorder:
-        def __init__(self, stop):
-            self.stop = stop
-            self.seen = []
-
-        def setup(self, estimator, context):
-            self.seen.append("setup")
-
-        def teardown(self, estimator, context):
-            self.seen.append("teardown")
-
-        def on_fit_task_begin(self, estimator, context):
-            self.seen.append("begin")
-
-        def on_fit_task_end(self, estimator, context):
-            self.seen.append("end")
-            return self.stop
-
     X, y = classification(n=600)
     recorder = Recorder(stop=False)
     full = DANKClassifier(C=1000, eta=1e6).set_callbacks(recorder).fit(X, y)

@@ -5,8 +5,6 @@ import pickle
 import cvxpy as cp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
@@ -18,7 +16,6 @@ from pliant import (
     TKLClassifier,
 )
 from pliant.kernels import (
-    EXTENSIONS,
     Gaussian,
     HadamardKernel,
     PartitionedKernel,
@@ -137,25 +134,6 @@ def test_predictions_from_one_part_and_from_all_parts(prediction):
         expected,
         atol=1e-10,
     )
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    extension=st.sampled_from(EXTENSIONS),
-    prediction=st.sampled_from(["part", "whole"]),
-    n_parts=st.integers(1, 12),
-    eta=st.floats(0.01, 1e4),
-)
-def test_predictions_do_not_depend_on_the_batch(seed, extension, prediction, n_parts, eta):
-    X, y = classification(n=40, seed=seed)
-    model = classifier(extension=extension, prediction=prediction, n_parts=n_parts, eta=eta)
-    model.fit(X, y)
-    new = np.random.default_rng(seed + 1).uniform(-0.5, 1.5, size=(9, 3))
-    new[:2] = X[:2]
-    together = model.decision_function(new)
-    alone = np.concatenate([model.decision_function(x[None]) for x in new])
-    np.testing.assert_allclose(together, alone, rtol=1e-9, atol=1e-9)
 
 
 @both_kinds

@@ -212,20 +212,6 @@ def test_an_eigenvalue_missed_by_lanczos_is_recovered(monkeypatch):
 
 
 @every_rule
-@pytest.mark.parametrize("n_neighbors", [1, 3, 100])
-def test_new_points_agree_with_loops(rule, n_neighbors):
-    points, beta, new = problem()
-    kernel = HadamardKernel(Laplacian(0.8), points, beta, 0.7, rule, n_neighbors)
-    twin = naive_kernels.hadamard(
-        naive_kernels.laplacian(0.8), points, beta, 0.7, rule, n_neighbors
-    )
-    mixed = np.concatenate([new, points[:3]])
-    expected = naive_kernels.gram_by_loops(twin, new, mixed)
-    np.testing.assert_allclose(kernel(new, mixed), expected, rtol=1e-11)
-    np.testing.assert_allclose(kernel.diag(mixed), [twin(x, x) for x in mixed], rtol=1e-11)
-
-
-@every_rule
 @given(
     points=arrays(float, (6, 2), elements=st.integers(0, 3).map(float)),
     new=arrays(float, (4, 2), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5])),

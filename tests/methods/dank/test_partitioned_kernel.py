@@ -79,18 +79,6 @@ def test_the_kernel_of_a_single_part_is_a_hadamard_kernel(rule, between):
     assert one.adaptation().radius == whole.adaptation().radius
 
 
-@pytest.mark.parametrize("rule", [rule for rule in EXTENSIONS if rule != "none"])
-@both_between
-def test_the_kernel_is_exact_at_the_training_points(rule, between):
-    learned = kernel(rule, between)
-    same = LABELS[:, None] == LABELS
-    F = 1.0 + (BETA[:, None] * BASE(POINTS) * BETA) / (4 * ETA) * same
-    np.testing.assert_allclose(learned.adaptation().toarray(), F, atol=1e-13)
-    K = BASE(POINTS) * (same if between == "zero" else 1.0)
-    np.testing.assert_allclose(learned(POINTS), F * K, atol=1e-13)
-    np.testing.assert_allclose(learned(POINTS[::2], POINTS.copy()), (F * K)[::2], atol=1e-13)
-
-
 @both_between
 @every_rule
 @given(

@@ -205,33 +205,6 @@ def round_trip(model, path):
     return load(path)
 
 
-SAVED = {
-    "default": {},
-    "interpolation": {"objective": "interpolation", "profile": "laplacian"},
-    "nothing held out": {"validation_fraction": 0, "alpha": 0.1, "shrinkage": 0.0},
-    "rigid": {"shrinkage": np.inf, "support": "random", "profile": "matern52"},
-    "torch": {"device": "torch"},
-}
-
-
-@pytest.mark.parametrize("name", SAVED)
-@pytest.mark.parametrize("outputs", [1, 2])
-def test_model_file_round_trip(tmp_path, name, outputs):
-    if name == "torch":
-        pytest.importorskip("torch")
-    points, y = SKEWED
-    y = y if outputs == 1 else np.column_stack([y, -y])
-    model = quick(**SAVED[name]).fit(points, y)
-    loaded = round_trip(model, tmp_path / "m.pliant")
-    assert loaded.predict(points).tobytes() == model.predict(points).tobytes()
-    why, again = model.explain(points), loaded.explain(points)
-    np.testing.assert_array_equal(again.effects, why.effects)
-    assert repr(loaded.get_params()) == repr(model.get_params())
-    assert set(vars(loaded)) == set(vars(model))
-    np.testing.assert_array_equal(loaded.feature_relevance_, model.feature_relevance_)
-    loaded.refit_coefficients(points, y)
-
-
 def test_model_files_pickles_and_clones_keep_the_algorithm(tmp_path):
     model = LABRBFRegressor.from_paper(8, max_iter=20, random_state=0).fit(X, Y)
     path = tmp_path / "model.pliant"

@@ -49,16 +49,6 @@ def test_weights_of_classifiers(rule):
     assert model.score(X, y) > 0.8
 
 
-@every_rule
-def test_samples_of_weight_zero_are_ignored(rule):
-    X, y, s = wine()
-    s[::5] = 0.0
-    used = np.flatnonzero(s)
-    model = MKLClassifier(KERNELS, weights=rule).fit(X, y, s)
-    same = MKLClassifier(KERNELS, weights=rule).fit(X[used], y[used], s[used])
-    np.testing.assert_allclose(model.weights_, same.weights_, rtol=0, atol=1e-9)
-
-
 @pytest.mark.parametrize("rule", ["align", "alignf"])
 def test_weights_of_regressors(rule):
     X, _, s = wine()

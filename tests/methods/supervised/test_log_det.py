@@ -12,6 +12,7 @@ from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Gaussian, LogDetKernel
 from pliant.methods.supervised import bregman
 from pliant.methods.supervised.bregman import DistanceBounds, squared_distances
+from tests.methods.dank.test_dank import Recorder
 from tests.reference import naive_logdet as naive
 
 
@@ -158,24 +159,6 @@ def test_open_gap_warns():
     assert model.n_iter_ == 1
     assert model.dual_gap_ > 1e-6 * (1 + model.objective_)
     assert model.lower_bound_ <= learner().fit(X, PARTIAL).objective_
-
-
-class Recorder:
-    def __init__(self, stop=False):
-        self.stop, self.seen = stop, []
-
-    def setup(self, estimator, context):
-        self.seen.append("setup")
-
-    def teardown(self, estimator, context):
-        self.seen.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context):
-        self.seen.append("begin")
-
-    def on_fit_task_end(self, estimator, context):
-        self.seen.append("end")
-        return self.stop
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")

@@ -1,4 +1,4 @@
-"""Closed forms of SCG-LDK compared with 60- and 120-digit arithmetic and a cone solver."""
+"""Closed forms of SCG-LDK compared with 60- and 120-digit arithmetic."""
 
 from itertools import product
 
@@ -135,23 +135,6 @@ def test_kernel_values_of_different_magnitudes(source, graph, strength):
     found = problem.solve()
     assert error(found.gram, K) < 1e-14
     assert error(found.matrix, Q) < 1e-14
-
-
-# optimality
-
-
-@every_source
-@every_graph
-@pytest.mark.parametrize("strength", [0.1, 1.0, 20.0])
-def test_kernel_matches_generic_solver(source, graph, strength):
-    problem, K0, T = state_problem(source, graph, GRAMS["mild"] + 0.1 * np.eye(len(Y)), strength)
-    found = problem.solve()
-    S = naive.laplacian(T)
-    K = naive.by_cone(K0, S, strength)
-    assert error(found.gram, K) < 1e-4
-    least = naive.objective(found.gram, K0, S, strength)
-    assert least <= naive.objective(K, K0, S, strength) + 1e-9
-    assert found.value == pytest.approx(least, abs=1e-10)
 
 
 @every_gram

@@ -24,7 +24,6 @@ from tests.reference.naive_tessellated import (
     monomial_values,
     polynomial_tensor,
     quadratic,
-    quadrature_tensor,
     random_shape,
     tessellated_tensor,
     tessellated_values,
@@ -68,23 +67,6 @@ def test_the_gram_matrix_and_d_agree_with_the_twin(n, degree, rank):
     D = kernel.quadratic(X, w)
     np.testing.assert_array_equal(D, D.T)
     assert_close(D, quadratic(G, w))
-
-
-@pytest.mark.parametrize(("n", "degree"), [(1, 0), (1, 1), (1, 3), (2, 1), (2, 2)])
-def test_every_g_agrees_with_quadrature(n, degree):
-    """The kernel of P = (e_i + e_j)(e_i + e_j)' gives G_ij + G_ji, which quadrature confirms."""
-    X = np.random.default_rng(n).random((4, n))
-
-    def values(nodes, x):
-        return tessellated_values(nodes, x, degree, "x")
-
-    expected = quadrature_tensor(X, X, LOWER[:n], UPPER[:n], values, True, order=degree + 1)
-    unit = np.eye(len(expected))
-    for i in range(len(unit)):
-        for j in range(i, len(unit)):
-            factor = (unit[i] + unit[j])[:, None]
-            K = a_kernel(n, degree, factor).gram(X)
-            assert_close(K, gram(expected, factor @ factor.T))
 
 
 @every_family

@@ -43,6 +43,7 @@ parts, they sum to n.
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
@@ -229,6 +230,7 @@ class BaseHadamardKernel(Kernel):
             self.__dict__.pop(cached, None)
 
 
+@dataclass(eq=False, repr=False)
 class HadamardKernel(BaseHadamardKernel):
     """The kernel that DANK and KNPL learn: k(x, y) F(x, y).
 
@@ -258,25 +260,14 @@ class HadamardKernel(BaseHadamardKernel):
     )  # fmt: skip
     _stored = ("eigenpairs",)
 
-    def __init__(
-        self,
-        base: Kernel,
-        points: Array,
-        beta: Array,
-        eta: float = np.inf,
-        extension: Extension = "smooth",
-        n_neighbors: int = 5,
-        tau: float = 0.0,
-        centred: bool = False,
-    ) -> None:
-        self.base = base
-        self.points = points
-        self.beta = beta
-        self.eta = eta
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.tau = tau
-        self.centred = centred
+    base: Kernel
+    points: Array
+    beta: Array
+    eta: float = np.inf
+    extension: Extension = "smooth"
+    n_neighbors: int = 5
+    tau: float = 0.0
+    centred: bool = False
 
     @property
     def _extension(self) -> str:
@@ -497,6 +488,7 @@ class HadamardKernel(BaseHadamardKernel):
                 )
 
 
+@dataclass(eq=False, repr=False)
 class PartitionedKernel(BaseHadamardKernel):
     """The kernel that DANK and KNPL learn in parts: k(x, y) F(x, y).
 
@@ -526,29 +518,16 @@ class PartitionedKernel(BaseHadamardKernel):
 
     _cached = ("parts", "support", "_index_in_part")
 
-    def __init__(
-        self,
-        base: Kernel,
-        points: Array,
-        beta: Array,
-        labels: Indices,
-        centres: Array,
-        eta: float = np.inf,
-        extension: Extension = "smooth",
-        n_neighbors: int = 5,
-        between: Literal["one", "zero"] = "one",
-        centred: bool = False,
-    ) -> None:
-        self.base = base
-        self.points = points
-        self.beta = beta
-        self.labels = labels
-        self.centres = centres
-        self.eta = eta
-        self.extension = extension
-        self.n_neighbors = n_neighbors
-        self.between = between
-        self.centred = centred
+    base: Kernel
+    points: Array
+    beta: Array
+    labels: Indices
+    centres: Array
+    eta: float = np.inf
+    extension: Extension = "smooth"
+    n_neighbors: int = 5
+    between: Literal["one", "zero"] = "one"
+    centred: bool = False
 
     def place(self, X: Array) -> Indices:
         """Return the part of the nearest centre for each row of X, shape (m,)."""

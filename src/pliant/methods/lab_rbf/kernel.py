@@ -79,6 +79,7 @@ PROFILES: dict[str, Profile] = {
 """Profiles by name."""
 
 
+@dataclass(eq=False, repr=False)
 class LocalRBFKernel(Kernel):
     """k(t, c_i) = h(|theta_i o (t - c_i)|^2) with bandwidths theta_i for each centre c_i.
 
@@ -105,13 +106,10 @@ class LocalRBFKernel(Kernel):
     symmetric = False
     psd = False
 
-    def __init__(
-        self, centres: Array, bandwidths: Array, profile: str = "gaussian", warp: Warp | None = None
-    ) -> None:
-        self.centres = centres
-        self.bandwidths = bandwidths
-        self.profile = profile
-        self.warp = warp
+    centres: Array
+    bandwidths: Array
+    profile: str = "gaussian"
+    warp: Warp | None = None
 
     def _check_loaded(self) -> None:
         centres = check_points(self.centres, "centres")

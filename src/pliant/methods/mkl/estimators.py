@@ -39,7 +39,7 @@ from pliant.kernels.standard import Gaussian, Polynomial, Precomputed, as_kernel
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.newton import Grams, WeightLearning, check_psd
 from pliant.methods.mkl.rules import CLASS_RULES, RULES
-from pliant.methods.summary import Convergence, KernelWeights, Summary
+from pliant.methods.summary import KernelWeights, Summary
 from pliant.methods.svm.estimators import (
     BaseSVM,
     LearnedFunction,
@@ -83,6 +83,7 @@ class BaseMKL(BaseSVM[Candidates]):
         "n_jobs": check_job_count,
     }
     _drawings = frozenset({"gram", "weights"})
+    _step_unit = "weight vectors"
     _finite = (
         "weights_", "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
     )  # fmt: skip
@@ -201,11 +202,6 @@ class BaseMKL(BaseSVM[Candidates]):
         """Short names of the kernels."""
         return short_names(self.kernels_, getattr(self, "feature_names_in_", None))
 
-    @property
-    def relative_gap_(self) -> float:
-        """The gap relative to the objective, as for ``tol``."""
-        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
-
     def summary(self) -> Summary:
         """Return a summary of the fitted estimator.
 
@@ -227,14 +223,6 @@ class BaseMKL(BaseSVM[Candidates]):
 
     def _details(self) -> Mapping[str, Any]:
         return {"kernels": int(np.count_nonzero(self.weights_))}
-
-    def _convergence(self) -> Convergence:
-        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
-        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
-        return Convergence(
-            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
-            unit="weight vectors", scale="|objective|",
-        )  # fmt: skip
 
     def _warn_of_gap(self, result: Result[newton.WeightCertificate], *, late: bool) -> None:
         """Warn about a gap larger than ``tol``, unless a callback stopped the fit."""

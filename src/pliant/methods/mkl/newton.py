@@ -41,7 +41,7 @@ from pliant.core.validation import check_gram
 from pliant.kernels.base import Kernel, short_name
 from pliant.kernels.standard import Precomputed
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
+from pliant.methods.svm.dual import DenseRows, MarginDual, Rows, add_rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 """Maximum and minimum relative tolerance of an SVM; in between, its ratio to the relative gap of
@@ -140,7 +140,7 @@ class Grams:
             elif self.dtype == np.float64:
                 row[:] = self._kept[m] @ b
             else:
-                _add_rows(row, self._kept[m], used, values)  # sums in float64
+                add_rows(row, self._kept[m], used, values)  # sums in float64
         return result
 
     def quadratics(self, vectors: Array) -> Array:
@@ -207,14 +207,6 @@ def _add_scaled(total: Array, gram: Array, weight: float) -> None:
     for i in range(gram.shape[0]):
         for j in range(gram.shape[1]):
             total[i, j] += weight * gram[i, j]
-
-
-@compiled
-def _add_rows(total: Array, gram: Array, used: Indices, values: Array) -> None:
-    """Add sum_a values_a gram[used_a], a product with a symmetric matrix, to `total` in float64."""
-    for a in range(used.size):
-        for j in range(gram.shape[1]):
-            total[j] += values[a] * gram[used[a], j]
 
 
 @compiled

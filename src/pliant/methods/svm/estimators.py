@@ -159,8 +159,7 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
 class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     """Base class of estimators that learn a kernel and solve an SVM dual with it.
 
-    A subclass implements `_build_kernel` and `_solve`, and provides ``relative_gap_``, `_details`
-    and `_convergence` for `summary`.
+    A subclass implements `_build_kernel` and `_solve`, and provides `_details` for `summary`.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -175,6 +174,9 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
 
     _finite: ClassVar[tuple[str, ...]]
     """Fitted attributes of one function that must be finite."""
+
+    _step_unit: ClassVar[str]
+    """Unit of the steps between two checks of the solver, for the convergence plot."""
 
     C: float
     tol: float
@@ -320,9 +322,19 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     def _details(self) -> Mapping[str, Any]:
         """Return details of one function for `summary`, such as ``eta`` or ``rank``."""
 
-    @abstractmethod
+    @property
+    def relative_gap_(self) -> float:
+        """The gap relative to the objective, as for ``tol``."""
+        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
+
     def _convergence(self) -> Convergence:
         """Return the gaps of one function at each solver check, for `summary`."""
+        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
+        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
+        return Convergence(
+            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
+            unit=self._step_unit, scale="|objective|",
+        )  # fmt: skip
 
     @property
     def _precomputed(self) -> bool:

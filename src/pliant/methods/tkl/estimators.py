@@ -27,7 +27,6 @@ from pliant.core.validation import (
     real_number,
 )
 from pliant.kernels.base import Kernel, Rescaled
-from pliant.methods.summary import Convergence
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate
 from pliant.methods.svm.estimators import (
@@ -96,6 +95,7 @@ class BaseGKL(BaseSVM[Kernel]):
         "cache_mb": real_number(above=0),
         "random_state": lambda _, seed: check_random_state(seed),
     }
+    _step_unit = "support vector machines solved"
     _finite: ClassVar[tuple[str, ...]] = (
         "objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_",
     )  # fmt: skip
@@ -304,22 +304,9 @@ class BaseGKL(BaseSVM[Kernel]):
         solves: int | Indices = self.n_iter_
         return solves
 
-    @property
-    def relative_gap_(self) -> float:
-        """The gap relative to the objective, as for ``tol``."""
-        return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
-
     def _details(self) -> Mapping[str, Any]:
         parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
         return {"rank": self.rank_, **parts}
-
-    def _convergence(self) -> Convergence:
-        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
-        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
-        return Convergence(
-            np.arange(1.0, len(gaps) + 1), relative, float(self.tol),
-            unit="support vector machines solved", scale="|objective|",
-        )  # fmt: skip
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

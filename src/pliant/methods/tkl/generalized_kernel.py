@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb
@@ -243,6 +244,7 @@ class _FiniteRank(GeneralizedKernel):
         return np.asarray(left[0] @ right[0].T)
 
 
+@dataclass(eq=False, repr=False)
 class QuadratureKernel(_FiniteRank):
     """k_P(x, y) = sum_q weights_q N(z_q, x)' P N(z_q, y), for any basis N given on nodes.
 
@@ -267,17 +269,10 @@ class QuadratureKernel(_FiniteRank):
     with a user-defined function cannot be saved to a file.
     """
 
-    def __init__(
-        self,
-        function: Callable[[Array, Array], npt.ArrayLike],
-        nodes: npt.ArrayLike,
-        weights: npt.ArrayLike,
-        factor: npt.ArrayLike | None = None,
-    ) -> None:
-        self.function = function
-        self.nodes = nodes
-        self.weights = weights
-        self.factor = factor
+    function: Callable[[Array, Array], npt.ArrayLike]
+    nodes: npt.ArrayLike
+    weights: npt.ArrayLike
+    factor: npt.ArrayLike | None = None
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P, the number of function values for one node and one point."""
@@ -320,6 +315,7 @@ class QuadratureKernel(_FiniteRank):
         return np.asarray(summed.T @ summed)
 
 
+@dataclass(eq=False, repr=False)
 class GeneralizedPolynomial(_FiniteRank):
     """k_P(x, y) = Int_[a, b] Z(x, z)' P Z(y, z) dz, Z the monomials of x and z up to a degree.
 
@@ -336,17 +332,10 @@ class GeneralizedPolynomial(_FiniteRank):
         F, with P = F F' and n_P = C(2 n_features + degree, degree); None means P = I.
     """
 
-    def __init__(
-        self,
-        lower: npt.ArrayLike = 0.0,
-        upper: npt.ArrayLike = 1.0,
-        degree: int = 1,
-        factor: npt.ArrayLike | None = None,
-    ) -> None:
-        self.lower = lower
-        self.upper = upper
-        self.degree = degree
-        self.factor = factor
+    lower: npt.ArrayLike = 0.0
+    upper: npt.ArrayLike = 1.0
+    degree: int = 1
+    factor: npt.ArrayLike | None = None
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P = C(2 n_features + degree, degree)."""
@@ -409,6 +398,7 @@ def check_degree(name: str, value: Any) -> int:
     return degree
 
 
+@dataclass(eq=False, repr=False)
 class TessellatedKernel(GeneralizedKernel):
     r"""k_P(x, y) = Int_[a, b] N(z, x)' P N(z, y) dz, N = [Z I(z >= x); Z (1 - I(z >= x))].
 
@@ -437,17 +427,10 @@ class TessellatedKernel(GeneralizedKernel):
     A Gram matrix of m points costs O(m^2 (n + r)) and needs one m x m array.
     """
 
-    def __init__(
-        self,
-        lower: npt.ArrayLike = 0.0,
-        upper: npt.ArrayLike = 1.0,
-        degree: int = 1,
-        factor: npt.ArrayLike | None = None,
-    ) -> None:
-        self.lower = lower
-        self.upper = upper
-        self.degree = degree
-        self.factor = factor
+    lower: npt.ArrayLike = 0.0
+    upper: npt.ArrayLike = 1.0
+    degree: int = 1
+    factor: npt.ArrayLike | None = None
 
     def shape_size(self, n_features: int) -> int:
         """Return n_P = 2 C(n_features + degree, degree)."""
