@@ -8,7 +8,7 @@ from scipy import stats
 
 from papers import figures
 from papers.__main__ import RESULTS, pages, with_kept
-from papers.data import Estimate, printed
+from papers.data import Estimate, printed, toml
 from papers.overview import (
     QUANTITIES,
     Agreement,
@@ -177,3 +177,22 @@ def test_the_advice_has_the_means_of_the_kept_results(kept):
     sets = results.sets_of("regression")
     for who in ("svm:fixed/none", "dank-0.01:fixed/smooth"):
         assert f"{np.mean([results.mean(each, who) for each in sets]):.3f}" in text
+
+
+@pytest.mark.parametrize(
+    ("paper", "chosen", "as_printed"),
+    [
+        ("DANK", "dank-leaky:fixed/batch", "dank-printed:fixed/batch"),
+        ("KNPL", "knpl-leaky:tuned/nearest", "knpl-printed:tuned/nearest"),
+    ],
+)
+def test_the_findings_have_the_means_of_the_kept_results(kept, paper, chosen, as_printed):
+    name, plain = f"{paper.lower()}-table-1", "svm:fixed/none"
+    results, words = Results(studies()[name], kept[name]), toml("findings")[paper]["findings"]
+    for ways, left_out in (
+        ([plain, "svm-leaky:fixed/none", chosen], "spect"),
+        ([plain, as_printed], ""),
+    ):
+        sets = [n for n in results.sets if results.has(n, ways[1]) and n != left_out]
+        for mean in np.mean([results.shared(n, ways).mean(axis=1) for n in sets], axis=0):
+            assert f"{mean:.1f} %" in words
