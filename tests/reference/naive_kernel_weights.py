@@ -2,7 +2,14 @@
 
 import numpy as np
 
+from pliant.kernels import Precomputed
+from pliant.methods.mkl.newton import Grams
 from tests.reference.mkl_conic import GAMMAS
+
+
+def grams_of(matrices):
+    """Return the library's collection of given Gram matrices."""
+    return Grams(list(map(Precomputed, matrices)), np.arange(len(matrices[0]))[:, None], 100.0)
 
 
 def gaussians(X, gammas=GAMMAS):

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -103,16 +103,6 @@ class Grams:
         grams = Parallel(n_jobs=n_jobs, require="sharedmem")(compute)
         self._kept = {m: gram for m, gram in enumerate(grams) if gram is not None}
         self._weighted = np.zeros(count, dtype=bool)
-
-    @classmethod
-    def of_arrays(cls, matrices: Sequence[Array]) -> Self:
-        """Build the object from computed Gram matrices."""
-        grams = cls.__new__(cls)
-        grams._kept = {m: np.asarray(matrix) for m, matrix in enumerate(matrices)}
-        grams.kernels, grams.n, grams.dtype = [], len(matrices[0]), grams._kept[0].dtype
-        grams._max_kept, grams.whole = len(matrices), True
-        grams._weighted = np.zeros(len(matrices), dtype=bool)
-        return grams
 
     def __len__(self) -> int:
         """Return M."""
