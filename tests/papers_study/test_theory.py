@@ -18,7 +18,7 @@ every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 
 
 def box_dual(K, C, eta):
-    return svc_dual(DenseRows(K), SIGNS, C, quartic=1 / (4 * eta))
+    return svc_dual(DenseRows(K), SIGNS, C).with_quartic(1 / (4 * eta))
 
 
 def some_feasible(r, C):

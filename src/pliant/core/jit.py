@@ -44,7 +44,7 @@ numba_event.register("numba:compile", _ReportOnce())  # type: ignore[no-untyped-
 
 
 class _Cache(FunctionCache):
-    """Disk cache of a compiled loop that treats damaged files as missing.
+    """Disk cache of a compiled loop that treats damaged files as missing, and empties their index.
 
     Two processes that compile a loop at the same time can store the code for one signature under
     the name of another. The cache treats such code as missing too.
@@ -56,19 +56,15 @@ class _Cache(FunctionCache):
         try:
             loop = self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:  # unpickling a damaged file can raise anything
+            with suppress(OSError):
+                self.flush()  # type: ignore[no-untyped-call]
             return None
         return loop if loop is not None and tuple(loop.signature.args) == tuple(sig) else None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Store the compiled loop for a signature if the cache is writable."""
         try:
-            try:
-                self._save_overload(sig, data)  # type: ignore[no-untyped-call]
-            except OSError:
-                raise
-            except Exception:  # the index is damaged
-                self.flush()  # type: ignore[no-untyped-call]
-                self._save_overload(sig, data)  # type: ignore[no-untyped-call]
+            self._save_overload(sig, data)  # type: ignore[no-untyped-call]
         except OSError as error:
             _report_unwritable(self.cache_path, error.strerror or str(error))
 

@@ -282,8 +282,7 @@ def check_gram(gram: Array) -> Array:
         rows = slice(low, low + 128)
         skew = np.abs(gram[rows, low:] - gram[low:, rows].T)
         if skew.max() > limit:
-            place = np.unravel_index(int(np.argmax(skew)), skew.shape)
-            i, j = low + place[0], low + place[1]
+            i, j = low + np.argwhere(skew == skew.max())[0]
             raise ValueError(
                 f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at "
                 f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"

@@ -34,13 +34,13 @@ PRICES = np.random.default_rng(2).uniform(0.5, 2, size=N)
 
 PROBLEMS = {
     "svc": svc_dual(DenseRows(GRAM), SIGNS, 3.0),
-    "svc, quartic": svc_dual(DenseRows(GRAM), SIGNS, 3.0, quartic=0.7),
-    "svc, a price each": svc_dual(DenseRows(GRAM), SIGNS, PRICES, quartic=0.1),
+    "svc, quartic": svc_dual(DenseRows(GRAM), SIGNS, 3.0).with_quartic(0.7),
+    "svc, a price each": svc_dual(DenseRows(GRAM), SIGNS, PRICES).with_quartic(0.1),
     "svr": svr_dual(DenseRows(GRAM), TARGET, 3.0, 0.2),
-    "svr, quartic": svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2, quartic=0.7),
-    "svr, no tube": svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0, quartic=0.1),
+    "svr, quartic": svr_dual(DenseRows(GRAM), TARGET, PRICES, 0.2).with_quartic(0.7),
+    "svr, no tube": svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0).with_quartic(0.1),
     "svr, a tube each": replace(
-        svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0, quartic=0.1),
+        svr_dual(DenseRows(GRAM), TARGET, 2.0, 0.0).with_quartic(0.1),
         epsilon=np.random.default_rng(3).uniform(0, 0.4, size=N),
     ),
 }

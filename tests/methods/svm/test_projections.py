@@ -22,25 +22,23 @@ def vector(n, elements=real):
 
 @st.composite
 def boxes(draw):
-    """Draw a point, a box, the normal of a hyperplane that meets it, and a feasible point z."""
+    """Draw a point, a box that meets the hyperplane 1'x = 0, and a feasible point z."""
     n = draw(st.integers(1, 9))
     lower = draw(vector(n, st.integers(-5, 5).map(float)))
     upper = lower + draw(vector(n, st.sampled_from([0.0, 0.5, 1.0, 30.0])))
-    normal = draw(vector(n, st.sampled_from([-3.0, -1.0, 0.0, 0.25, 1.0, 1.0, 2.0])))
     z = lower + draw(vector(n, st.floats(0, 1))) * (upper - lower)
-    shift = normal * (normal @ z) / max(normal @ normal, 1e-3)
-    return draw(vector(n)), lower - shift, upper - shift, normal, z - shift
+    return draw(vector(n)), lower - z.mean(), upper - z.mean(), z - z.mean()
 
 
 class TestBoxAndHyperplane:
     @given(case=boxes())
     @often
     def test_the_result_is_feasible_and_no_feasible_point_is_nearer(self, case):
-        v, lower, upper, normal, z = case
-        x = project_box_hyperplane(v, lower, upper, normal)
+        v, lower, upper, z = case
+        x = project_box_hyperplane(v, lower, upper)
         assert (lower <= x).all()
         assert (x <= upper).all()
-        assert normal @ x == pytest.approx(0.0, abs=1e-10)
+        assert x.sum() == pytest.approx(0.0, abs=1e-10)
         assert (v - x) @ (z - x) <= 1e-9 * (1 + np.abs(v).max())
 
     @given(case=boxes())

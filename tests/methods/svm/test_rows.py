@@ -78,7 +78,7 @@ def test_whatever_has_been_asked_before_answers_are_those_of_the_whole_matrix(
 @given(script=st.lists(calls(N + 1), max_size=6))
 @settings(max_examples=50, deadline=None)
 def test_bordered_rows_answer_as_the_bordered_matrix_does(dtype, script):
-    for rows in (CachedRows(KERNEL, X, 1e-3, dtype), DenseRows(GRAM, dtype)):
+    for rows in (CachedRows(KERNEL, X, 1e-3, dtype), DenseRows(GRAM.astype(dtype))):
         assert_answers(rows.bordered(), np.pad(GRAM, (0, 1)), script, dtype)
 
 

@@ -58,10 +58,10 @@ def test_optimum_agrees_with_a_generic_convex_solver(kind, quartic, seed):
     if kind == "svc":
         X, y = classification(seed, n=25)
         C = np.random.default_rng(seed).uniform(0.5, 5.0, size=25)
-        problem = svc_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, C, quartic=quartic)
+        problem = svc_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, C).with_quartic(quartic)
     else:
         X, y = regression(seed, n=25)
-        problem = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.05, quartic=quartic)
+        problem = svr_dual(DenseRows(rbf_kernel(X, gamma=3.0)), y, 4.0, 0.05).with_quartic(quartic)
     result = smo.solve(problem, tol=1e-10)
     assert result.value == pytest.approx(optimum_by_cvxpy(problem), rel=2e-6)
 
@@ -79,10 +79,10 @@ def test_every_point_on_the_way_is_feasible_and_bounded_by_its_gap(
 ):
     if kind == "svc":
         X, y = classification(seed, n=20)
-        problem = svc_dual(DenseRows(rbf_kernel(X)), y, C, quartic=quartic)
+        problem = svc_dual(DenseRows(rbf_kernel(X)), y, C).with_quartic(quartic)
     else:
         X, y = regression(seed, n=20)
-        problem = svr_dual(DenseRows(rbf_kernel(X)), y, C, 0.1, quartic=quartic)
+        problem = svr_dual(DenseRows(rbf_kernel(X)), y, C, 0.1).with_quartic(quartic)
     early = smo.solve(problem, max_iter=max_iter, tol=1e-8)
     late = smo.solve(problem, tol=1e-9, max_iter=200_000)
     slack = 1e-8 * (1 + abs(late.value))
@@ -101,7 +101,9 @@ def test_the_optimum_does_not_depend_on_row_order(seed, quartic):
     X, y = classification(seed, n=30)
     order = np.random.default_rng(seed).permutation(30)
     values = [
-        smo.solve(svc_dual(DenseRows(rbf_kernel(A, gamma=2.0)), b, 3.0, quartic=quartic), tol=1e-8)
+        smo.solve(
+            svc_dual(DenseRows(rbf_kernel(A, gamma=2.0)), b, 3.0).with_quartic(quartic), tol=1e-8
+        )
         for A, b in [(X, y), (X[order], y[order])]
     ]
     assert values[0].value == pytest.approx(values[1].value, rel=1e-7)
@@ -109,7 +111,7 @@ def test_the_optimum_does_not_depend_on_row_order(seed, quartic):
 
 def large_problem(n=1500, quartic=0.0, dtype=np.float64):
     X, y = classification(3, n=n, d=6)
-    return svc_dual(DenseRows(rbf_kernel(X, gamma=3.0), dtype), y, 8.0, quartic=quartic)
+    return svc_dual(DenseRows(rbf_kernel(X, gamma=3.0).astype(dtype)), y, 8.0).with_quartic(quartic)
 
 
 @pytest.mark.parametrize("quartic", [0.0, 1e-3])
@@ -160,7 +162,8 @@ def test_a_gram_that_is_not_psd_has_no_certificate():
 @pytest.mark.parametrize("quartic", [1e-3, 360.0, 1e6])
 def test_one_step_finds_a_maximum_far_below_the_bounds(quartic):
     # opposite labels on one point: h = 2t - c t^4, for t up to C
-    problem = svc_dual(DenseRows(np.ones((2, 2))), np.array([1.0, -1.0]), 1e13, quartic=quartic)
+    plain = svc_dual(DenseRows(np.ones((2, 2))), np.array([1.0, -1.0]), 1e13)
+    problem = plain.with_quartic(quartic)
     step = (1.0 / (2.0 * quartic)) ** (1.0 / 3.0)
     np.testing.assert_allclose(smo.solve(problem, max_iter=1).x, [step, -step], rtol=1e-9)
 
@@ -169,7 +172,7 @@ def with_an_offset(kernel, n, offset, C, quartic, seed):
     """Return a problem with an offset so large that rounding errors exceed a gap of 1e-10."""
     X, y = regression(seed, n=n)
     K = {"linear": X @ X.T, "square": (1 + X @ X.T) ** 2, "gaussian": rbf_kernel(X, gamma=3.0)}
-    return svr_dual(DenseRows(K[kernel]), y + offset, C, 0.01, quartic=quartic)
+    return svr_dual(DenseRows(K[kernel]), y + offset, C, 0.01).with_quartic(quartic)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -26,9 +26,9 @@ def dual(kind, rows_of, n, C, seed=0, quartic=0.0):
     """Return the same problem with the rows that `rows_of` makes."""
     if kind == "svc":
         X, y = points_and_labels(n, seed)
-        return svc_dual(rows_of(X), y, C, quartic=quartic)
+        return svc_dual(rows_of(X), y, C).with_quartic(quartic)
     X, y = regression(seed, n, d=4)
-    return svr_dual(rows_of(X), y, C, 0.05, quartic=quartic)
+    return svr_dual(rows_of(X), y, C, 0.05).with_quartic(quartic)
 
 
 def drawn():

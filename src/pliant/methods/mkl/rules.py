@@ -53,9 +53,7 @@ def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
     return np.asarray(np.mean([pair.weights for pair in pairs], axis=0))
 
 
-def easy(
-    grams: Grams, signs: Sequence[Array], lam: float, *, tol: float = 1e-12
-) -> list[Weighting]:
+def easy(grams: Grams, signs: Sequence[Array], lam: float) -> list[Weighting]:
     """Return the weights of EasyMKL (Aiolli and Donini 2015) for each pair of classes.
 
         g* = argmin (1 - lam) g'Y (sum_m K_m) Y g + lam |g|^2   over g >= 0, sum over each class 1
@@ -84,8 +82,6 @@ def easy(
         For each pair of classes, -1.0 and +1.0 for its samples and 0.0 for the others.
     lam : float
         Regularization, in (0, 1].
-    tol : float
-        Gap of the SVM, relative to its objective.
 
     Returns
     -------
@@ -99,7 +95,7 @@ def easy(
     # d_m is proportional to (Yg)'K_m(Yg), the squared distance between the points in kernel m
     for y in signs:
         used = np.flatnonzero(y)
-        value, gap, difference = _nearest_points(total[np.ix_(used, used)], y[used], lam, tol)
+        value, gap, difference = _nearest_points(total[np.ix_(used, used)], y[used], lam)
         padded = np.zeros((grams.n, 1))
         padded[used, 0] = difference
         distances = np.maximum(grams.quadratics(padded)[:, 0], 0.0)
@@ -109,9 +105,7 @@ def easy(
     return weightings
 
 
-def _nearest_points(
-    gram: Array, signs: Array, lam: float, tol: float
-) -> tuple[float, float, Array]:
+def _nearest_points(gram: Array, signs: Array, lam: float) -> tuple[float, float, Array]:
     """Compute min q of `easy`, its gap, and the minimiser Yg."""
     H = (1.0 - lam) * gram
     H[np.diag_indices_from(H)] += lam  # H = (1 - lam) K + lam I
@@ -119,7 +113,7 @@ def _nearest_points(
     # alpha <= t = 2/q <= n/(2 lam), as q >= lam (1/n_+ + 1/n_-) >= 4 lam/n, so no bound is active
     bound = unit * len(signs) / lam
     dual = svc_dual(DenseRows(H / unit), signs, bound)
-    result = smo.solve(dual, tol=tol, max_iter=-1)
+    result = smo.solve(dual, tol=1e-12)
     assert result.certificate is not None
     # alpha sums to t in each class: Yg = Y alpha / t
     half = 0.5 * float(np.abs(result.x).sum())

@@ -28,6 +28,7 @@ raising one coordinate and lowering another by the same amount cannot increase h
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -96,10 +97,6 @@ class MarginDual:
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return a copy of the problem with another c."""
         return replace(self, quartic=quartic)
-
-    def shifted(self, shift: Array) -> MarginDual:
-        """Return a copy of the problem with shift'beta added to the objective."""
-        return replace(self, linear=self.linear + shift)
 
     def fields(self, beta: Array) -> tuple[Array, Array]:
         """Return u = K beta and v = (K o K) beta^2 (zeros if c = 0)."""
@@ -227,54 +224,39 @@ def one_sided_slopes(
     return up, down
 
 
-def project_box_hyperplane(
-    point: Array, lower: Array, upper: Array, normal: Array | None = None
-) -> Array:
-    """Project `point` onto the set lower <= x <= upper, normal'x = 0.
+def project_box_hyperplane(point: Array, lower: Array, upper: Array) -> Array:
+    """Project `point` onto the set lower <= x <= upper, 1'x = 0.
 
     A feasible point is returned unchanged. The projection of any other point is
-    clip(point - t normal, lower, upper). Here t is the root of a non-increasing piecewise linear
+    clip(point - t, lower, upper). Here t is the root of a non-increasing piecewise linear
     function, computed exactly from its sorted breakpoints in O(n log n).
 
     Parameters
     ----------
     point, lower, upper : arrays of shape (n,)
         Bounds are finite, lower <= upper, and the set is not empty.
-    normal : array of shape (n,), optional
-        Defaults to ones.
     """
-    a = np.ones_like(point) if normal is None else normal
-    slack = 1e-12 * (1.0 + np.abs(a * upper).sum() + np.abs(a * lower).sum())
+    ones = np.ones_like(point)
+    slack = 1e-12 * (1.0 + np.abs(upper).sum() + np.abs(lower).sum())
     inside = np.clip(point, lower, upper)
-    if np.array_equal(inside, point) and abs(a @ point) <= slack:
+    if np.array_equal(inside, point) and abs(ones @ point) <= slack:
         return inside
-    moving = a != 0
-    breaks = np.sort(
-        np.concatenate([(point - lower)[moving] / a[moving], (point - upper)[moving] / a[moving]])
-    )
-    if breaks.size == 0:
-        return inside
+    breaks = np.sort(np.concatenate([point - lower, point - upper]))
 
     def surplus(t: float) -> float:
-        return float(a @ np.clip(point - t * a, lower, upper))
+        return float(ones @ np.clip(point - t, lower, upper))
 
-    # a'x(t) decreases from its maximum at the first breakpoint to its minimum at the last.
+    # 1'x(t) decreases from its maximum at the first breakpoint to its minimum at the last.
     # Bisection finds the linear piece that contains the root.
-    left, right = 0, breaks.size - 1
-    if surplus(breaks[left]) <= 0:
-        return np.clip(point - breaks[left] * a, lower, upper)
-    if surplus(breaks[right]) >= 0:
-        return np.clip(point - breaks[right] * a, lower, upper)
-    while right - left > 1:
-        middle = (left + right) // 2
-        if surplus(breaks[middle]) > 0:
-            left = middle
-        else:
-            right = middle
-    s0, s1 = surplus(breaks[left]), surplus(breaks[right])
-    share = s0 / (s0 - s1)
-    t = breaks[left] + share * (breaks[right] - breaks[left])
-    return np.clip(point - t * a, lower, upper)
+    first, last = breaks[0], breaks[-1]
+    if surplus(first) <= 0:
+        return np.clip(point - first, lower, upper)
+    if surplus(last) >= 0:
+        return np.clip(point - last, lower, upper)
+    right = bisect_left(breaks, 0.0, 1, breaks.size - 1, key=lambda t: -surplus(t))
+    low, high = breaks[right - 1], breaks[right]
+    t = low + surplus(low) / (surplus(low) - surplus(high)) * (high - low)
+    return np.clip(point - t, lower, upper)
 
 
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:
@@ -358,9 +340,7 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
     return t * beta, (t * u, t**2 * v)
 
 
-def svc_dual(
-    rows: Rows, signs: Array, C: Array | float, *, quartic: float = 0.0, psd: bool = True
-) -> MarginDual:
+def svc_dual(rows: Rows, signs: Array, C: Array | float, *, psd: bool = True) -> MarginDual:
     """Return the dual of support vector classification.
 
     Parameters
@@ -371,29 +351,19 @@ def svc_dual(
         Labels, -1.0 or +1.0.
     C : float or array of shape (n,)
         Penalty parameter, > 0, common or per sample.
-    quartic : float
-        1/(4 eta).
     psd : bool
         True if the Gram matrix is positive semi-definite.
     """
     bound = signs * C
-    return MarginDual(
-        rows, signs, np.minimum(bound, 0.0), np.maximum(bound, 0.0), 0.0, quartic, psd
-    )
+    return MarginDual(rows, signs, np.minimum(bound, 0.0), np.maximum(bound, 0.0), psd=psd)
 
 
 def svr_dual(
-    rows: Rows,
-    target: Array,
-    C: Array | float,
-    epsilon: float,
-    *,
-    quartic: float = 0.0,
-    psd: bool = True,
+    rows: Rows, target: Array, C: Array | float, epsilon: float, *, psd: bool = True
 ) -> MarginDual:
     """Return the dual of epsilon-regression; parameters as in `svc_dual`, with a real `target`."""
     bound = np.broadcast_to(np.asarray(C, dtype=np.float64), target.shape)
-    return MarginDual(rows, target, -bound, bound.copy(), epsilon, quartic, psd)
+    return MarginDual(rows, target, -bound, bound.copy(), epsilon, psd=psd)
 
 
 Pause: TypeAlias = Callable[[], object]
@@ -465,15 +435,13 @@ class DenseRows(Rows):
     Parameters
     ----------
     gram : array of shape (n, n)
-        Symmetric. float32 and float64 are kept, in C order; other dtypes become float64.
-    dtype : dtype, optional
-        Storage precision; float32 halves the memory traffic of a solver. Sums are float64.
+        Symmetric. float32 and float64 are kept, in C order; other dtypes become float64. float32
+        halves the memory traffic of a solver. Sums are float64.
     """
 
-    def __init__(self, gram: npt.ArrayLike, dtype: npt.DTypeLike | None = None) -> None:
+    def __init__(self, gram: npt.ArrayLike) -> None:
         matrix = np.asarray(gram)
-        if dtype is None:
-            dtype = np.float32 if matrix.dtype == np.float32 else np.float64
+        dtype = np.float32 if matrix.dtype == np.float32 else np.float64
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
         self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)

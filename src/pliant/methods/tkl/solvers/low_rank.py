@@ -23,7 +23,7 @@ gives D on the whole segment.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -170,23 +170,19 @@ class Search:
         factor: Array,
         prox: Prox | None = None,
         *,
-        gram: Array | None = None,
         expected_gain: float = np.inf,
         count: int = 1,
     ) -> Evaluation:
-        """Solve the SVM at P = factor factor', scaled to trace n_P, and update the bounds.
-
-        `gram`, if given, is K_P for an already scaled factor; a proximal term overwrites it.
-        """
-        if gram is None:
-            factor = self.problem.scaled(factor)
-            gram = self.problem.gram(factor)
+        """Solve the SVM at P = factor factor', scaled to trace n_P, and update the bounds."""
+        factor = self.problem.scaled(factor)
+        gram = self.problem.gram(factor)
         dual = plain = self.problem.dual(gram)
         if prox is not None:
             # -rho/2 |w - centre|^2 = -1/2 w'(rho I)w + rho centre'w - rho/2 |centre|^2. The first
             # two terms change K_P and p; the constant is omitted.
             gram[np.diag_indices_from(gram)] += prox.rho
-            dual = self.problem.dual(gram).shifted(prox.rho * prox.centre)
+            dual = self.problem.dual(gram)
+            dual = replace(dual, linear=dual.linear + prox.rho * prox.centre)
         accuracy = self.accuracy(expected_gain)
         return self.solve_svm(dual, plain, factor, prox, accuracy=accuracy, count=count)
 
