@@ -12,7 +12,7 @@ import pliant
 
 ROOT = Path(__file__).parents[2]
 
-OPTIONAL = ("dask", "matplotlib", "onnx", "pandas", "pyarrow", "rich", "skops", "torch", "typer")
+OPTIONAL = ("dask", "matplotlib", "onnx", "pandas", "pyarrow", "rich", "torch", "typer")
 SOLVERS = ("clarabel", "cvxopt", "cvxpy", "ecos", "mosek", "osqp", "scs")
 
 MODULES = sorted(
