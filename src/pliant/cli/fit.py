@@ -19,7 +19,6 @@ from pliant.cli.options import (
     Texts,
     check_names,
     flag,
-    int_parser,
     option,
     parse_parameters,
     single_target,
@@ -37,12 +36,12 @@ from pliant.cli.report import (
     describe_functions,
     describe_kernel,
     format_fit,
-    package_versions,
     plain_parameters,
     summarize_scores,
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
 from pliant.comparison.folds import most_folds
+from pliant.comparison.journal import package_versions
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import from_frames, read_sample
 from pliant.comparison.sample import Sample
@@ -57,6 +56,7 @@ from pliant.registry import Method
 
 @with_table_options
 def fit(
+    context: typer.Context,
     table: Annotated[
         Path,
         typer.Argument(
@@ -70,9 +70,7 @@ def fit(
     options: TableOptions,
     out: Annotated[Path | None, option("MODEL", "Save the model to this file.")] = None,
     param: Annotated[Texts, option("NAME=VALUE", "Set a parameter (C=10); repeatable.")] = None,
-    cv: Annotated[
-        int, option("K", "Cross-validation folds, at least 2; 0 for none.", parser=int_parser())
-    ] = 5,
+    cv: Annotated[int, option("K", "Cross-validation folds, at least 2; 0 for none.")] = 5,
     budget: Annotated[Text, option("TIME", "Race methods for 5m, 90s, ...; save a blend.")] = None,
     single: Annotated[bool, flag("--single", "With --budget: save the best method.")] = False,
     seed: Seed = 0,
@@ -98,7 +96,8 @@ def fit(
             raise ValueError("--budget selects methods and parameters: drop --method and --param")
         protocol = Protocol(folds=cv, seed=seed)
         race = Plan((table,), single_target(target), budget=budget, protocol=protocol)
-        run_plan(replace(race, table=options, json=json, out=out, single=single, journal=False))
+        race = replace(race, table=options, journal=False, command=context.obj)
+        run_plan(replace(race, json=json, out=out, single=single))
         return
     if single:
         raise ValueError("--single needs --budget: add --budget TIME, or drop --single")
