@@ -1,11 +1,9 @@
 """Invalid input gives one clear line on stderr and an exit code, and leaves no files."""
 
 import errno
-import io
 import os
 import pickle
 import re
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from pliant import DANKClassifier
 from pliant.cli.app import exit_code, format_error
 from pliant.persistence import load, save
 from tests.cli.conftest import patients, write
+from tests.persistence.test_hostile_files import members_of, packed
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -147,13 +146,9 @@ def test_predictions_that_cannot_be_written(refused, models):
 
 def renamed(good):
     """Return a model file that names a function instead of a type."""
-    with zipfile.ZipFile(io.BytesIO(good)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content.replace(b"sklearn.preprocessing._data.", b"os."))
-    return buffer.getvalue()
+    members = members_of(good)
+    text = members["model.json"].replace(b"sklearn.preprocessing._data.", b"os.")
+    return packed({**members, "model.json": text})
 
 
 FILES = {

@@ -5,13 +5,11 @@ errors other than `ModelFileError`, processes that crash when the loaded model p
 executed code: the import of a module named by the file only, or the creation of a file.
 """
 
-import io
 import json
 import os
 import sys
 import tempfile
 import warnings
-import zipfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -23,7 +21,7 @@ from pliant.kernels import Kernel
 from pliant.persistence import load, save
 from pliant.persistence._model_file import object_types
 from tests.persistence.test_forged_models import CODES, MODELS, X
-from tests.persistence.test_hostile_files import HOSTILE
+from tests.persistence.test_hostile_files import HOSTILE, members_of, packed
 
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "predict_interval")
 
@@ -99,19 +97,6 @@ def of_bytes(data, rng):
         case _:
             changed[int(rng.integers(data.index(b"PK\x01\x02"), len(changed)))] ^= 255
     return bytes(changed)
-
-
-def members_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def packed(members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
 
 
 def of_json(data, rng):

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
-from sklearn.ensemble import HistGradientBoostingClassifier, VotingRegressor
-from sklearn.linear_model import Ridge
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from pliant import DANKClassifier, MKLClassifier
 from pliant.kernels import Gaussian
@@ -56,19 +55,6 @@ def test_training_points_are_stored_once(tmp_path):
         arrays = archive.read("arrays")
     assert arrays.count(X[0].tobytes()) == 1
     assert len(arrays) < 190 * 8 * 8 * 10  # 190 Gram matrices of 8 points take the most
-
-
-def test_shared_parts_stay_shared(tmp_path):
-    X, labels = samples(4)
-    model = DANKClassifier(partition={"n_parts": 2}).fit(X, labels)
-    save(model, tmp_path / "model.pliant")
-    fitted = load(tmp_path / "model.pliant").estimators_
-    assert fitted[0].kernel_.base is fitted[5].kernel_.base
-    assert all(each.part_labels_ is each.kernel_.labels for each in fitted)
-    vote = VotingRegressor([("a", Ridge()), ("b", Ridge(2.0))]).fit(X, labels)
-    save(vote, tmp_path / "model.pliant")
-    vote = load(tmp_path / "model.pliant")
-    assert vote.estimators_[1] is vote.named_estimators_["b"]
 
 
 NUMBERS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3)

@@ -158,6 +158,7 @@ ODD = {
     "huge entries": (["array", "<U99999999", [], None], 0, 1),
     "negative size": (["array", "<f8", [-1], None], 0, -1),
     "no rows": (["array", "<f8", [0], None], 0, 1 << 60),
+    "text as size": (["array", "<f8", [10**9], None], 0, "a"),
     "real size": (["array", "<f8", [], None], 0, 1.0),
     "start": (["array", "<f8", [], None], -8, 1), "end": (["array", "<f8", [], None], 1 << 40, 1),
     "row beyond the table": (["array", "<f8", [2], [0, 1]], 0, 4),

@@ -267,6 +267,10 @@ def test_a_part_that_stands_twice_is_saved_once(tmp_path):
     loaded = round_trip(kernel, tmp_path)
     assert loaded.kernels[0].gram is loaded.kernels[1].gram
     assert (tmp_path / "model.pliant").stat().st_size < 1.5 * gram.nbytes
+    model = pliant.DANKClassifier(partition={"n_parts": 2}).fit(X, LABELS)
+    fitted = round_trip(model, tmp_path).estimators_
+    assert fitted[0].kernel_.base is fitted[2].kernel_.base
+    assert all(each.part_labels_ is each.kernel_.labels for each in fitted)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,8 @@ TYPES = {
 }
 """Types that may be values of parameters, such as the dtype of an encoder."""
 
-TREE = "sklearn.tree._tree.Tree"
+TREE, U4 = "sklearn.tree._tree.Tree", np.dtype("<u4")
+"""Name of compiled trees, and type of row numbers."""
 
 
 def type_name(kind: Any) -> str:
@@ -157,7 +158,7 @@ class Encoder:
             if 2 * len(numbers) <= sum(map(len, places)):
                 kind[3] = [len(self.data), len(numbers)]
                 self.data += b"".join(numbers)
-                contents = [np.array(each, "<u4").tobytes() for each in places]
+                contents = [np.array(each, U4).tobytes() for each in places]
         for (part, _), content in zip(pieces, contents, strict=True):
             part[1] = len(self.data)
             self.data += content
@@ -179,7 +180,8 @@ class Decoder:
 
     def __init__(self, kinds: list[list[Any]], data: bytes, trusted: frozenset[str]) -> None:
         self.data, self.free_bytes = data, len(data) + MAX_ROW_BYTES
-        if unknown := [name for name, *_ in kinds if name not in {*MAKERS, "array", *trusted}]:
+        known = {*MAKERS, "array", *trusted}
+        if unknown := [name for name, *_ in kinds if name not in known]:
             raise ModelFileError(f"the file names {quoted(unknown[0])}, which is not on the list")
         self.makers = [self._maker(*kind) for kind in kinds]
 
@@ -217,12 +219,13 @@ class Decoder:
         known = None if table is None else self._view(dtype, tail, *table)
 
         def make(start: int, n: int) -> Array:
+            rows = (
+                self._view(dtype, tail, start, n) if known is None else self._view(U4, [], start, n)
+            )
             self.free_bytes -= n * math.prod(tail) * dtype.itemsize
             if self.free_bytes < 0:
                 raise ModelFileError(f"expected at most {MAX_ROW_BYTES} bytes of repeated rows")
-            if known is None:
-                return self._view(dtype, tail, start, n).copy()
-            return known[self._view(np.dtype("<u4"), [], start, n)]
+            return rows.copy() if known is None else known[rows]
 
         return make
 
@@ -230,7 +233,7 @@ class Decoder:
         """Return n rows of shape `tail` that start at a byte of the data, without a copy."""
         sizes = (n, start, *tail)
         if not all(type(size) is int and 0 <= size <= len(self.data) + MAX_PARTS for size in sizes):
-            raise ModelFileError(f"expected sizes of an array in the file, got {sizes!r:.80}")
+            raise ModelFileError(f"expected sizes of an array, got {quoted(sizes)}")
         rows = np.frombuffer(self.data, dtype, n * math.prod(tail), start)
         return rows.reshape(n, *tail)
 

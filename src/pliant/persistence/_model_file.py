@@ -219,7 +219,7 @@ def _convert_errors(prefix: str) -> Iterator[None]:
     try:
         yield
     except ModelFileError as error:
-        raise ModelFileError(f"{prefix}: {error}") from None
+        raise ModelFileError(f"{prefix}: {printable(error, 400)}") from None
     except Exception as error:  # damaged files raise many kinds of errors
         raise ModelFileError(f"{prefix}: {type(error).__name__}: {printable(error, 160)}") from None
 
