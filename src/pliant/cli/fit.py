@@ -40,7 +40,7 @@ from pliant.cli.report import (
     summarize_scores,
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
-from pliant.comparison.folds import most_folds
+from pliant.comparison.folds import check_folds
 from pliant.comparison.journal import package_versions
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import from_frames, read_sample
@@ -136,15 +136,15 @@ def train(
     learner = _make_learner(method, given, sample, seed)
     sample = replace(sample, unlabeled=learner.get_params(deep=False).get("unlabeled"))
     _check_labels(sample)
-    if cv:
-        _check_folds(sample, cv)
+    protocol = Protocol(folds=cv, repeats=1, seed=seed) if cv else None
+    if protocol is not None:
+        check_folds(sample, protocol)
     model = around(learner, method, sample, for_new_rows=True)
     classes = np.unique(sample.y[sample.labelled(sample.y)]).tolist()
     if out is not None:
         check_saving(model, len(classes) if sample.task == "classification" else 0)
     start, n_rows = time.perf_counter(), len(sample.y)
     with progress(f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}", cv + 1) as tick:
-        protocol = Protocol(folds=cv, repeats=1, seed=seed) if cv else None
         folds = [] if protocol is None else cross_validate(model, sample, protocol, tick)
         begun = time.perf_counter()
         model.fit(sample.X, sample.y)
@@ -225,17 +225,3 @@ def _check_labels(sample: Sample) -> None:
         )
     if classes < 2:
         raise TableError(f"column {target}: expected at least two known classes, got {classes}")
-
-
-def _check_folds(sample: Sample, n_folds: int) -> None:
-    y = sample.y[sample.labelled(sample.y)]
-    most = most_folds(y, sample.task)
-    if n_folds < 2:
-        raise ValueError(f"expected --cv >= 2, or 0 for no cross-validation, got {n_folds}")
-    if n_folds > most:
-        classes = sample.task == "classification"
-        needed = f"{n_folds} rows of each class" if classes else "2 rows per fold"
-        there = f"but the smallest has {most}" if classes else f"but there are {len(y)}"
-        raise ValueError(
-            f"--cv {n_folds} needs {needed}, {there}: lower it, or skip cross-validation (--cv 0)"
-        )
