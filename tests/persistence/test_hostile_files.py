@@ -238,25 +238,14 @@ def test_a_declared_size_that_lies_is_refused(tmp_path, valid):
     assert "compressed" in refusal(tmp_path, bytes(data))
 
 
-def load_or_refuse(path):
-    """Return the contents, or None after a short one-line error."""
-    refusals = []
-    try:
-        return load_file(path)
-    except ModelFileError as error:
-        refusals.append(str(error))
-    assert len(refusals[0]) < 500
-    assert refusals[0].isprintable()
-    return None
-
-
 def loads_equal_or_refuses(data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.pliant"
         path.write_bytes(data)
-        loaded = load_or_refuse(path)
-    if loaded is None:
-        return
+        try:
+            loaded = load_file(path)
+        except ModelFileError:
+            return
     np.testing.assert_array_equal(loaded.model.predict(X), MODEL.predict(X))
     assert loaded.metadata == {"b": 2.0}
 
@@ -289,24 +278,6 @@ def test_a_truncated_file_is_refused(valid, share):
         path.write_bytes(valid[: int(share * len(valid))])
         with pytest.raises(ModelFileError):
             load(path)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_swapped_parts_and_kinds_are_refused_or_load_something(valid, data):
-    """Copied or damaged lists cause no error except ModelFileError."""
-
-    def change(root):
-        lists = root["kinds"] + [part for part in root["parts"] if len(part) > 1]
-        one, other = data.draw(st.sampled_from(lists)), data.draw(st.sampled_from(lists))
-        place = data.draw(st.integers(0, len(one) - 1))
-        values = st.sampled_from([*other, None, 0, -1, "", [], {}, "numpy"])
-        one[place] = data.draw(values)
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.pliant"
-        path.write_bytes(with_json(valid, change))
-        load_or_refuse(path)
 
 
 def test_loading_arrays_takes_four_times_the_file_at_most(tmp_path):
