@@ -26,10 +26,10 @@ from pliant.cli.options import (
 )
 from pliant.cli.outputs import (
     STDOUT,
+    announced,
     check_outputs,
     print_result,
     print_status,
-    progress,
     write_json,
 )
 from pliant.cli.report import (
@@ -144,12 +144,14 @@ def train(
     if out is not None:
         check_saving(model, len(classes) if sample.task == "classification" else 0)
     start, n_rows = time.perf_counter(), len(sample.y)
-    with progress(f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}", cv + 1) as tick:
-        folds = [] if protocol is None else cross_validate(model, sample, protocol, tick)
-        begun = time.perf_counter()
-        model.fit(sample.X, sample.y)
-        seconds = time.perf_counter() - begun
-        tick(1)
+    line = f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}"
+    scores = () if protocol is None else cross_validate(model, sample, protocol)
+    folds = list(announced(scores, line))
+    begun = time.perf_counter()
+    model.fit(sample.X, sample.y)
+    seconds = time.perf_counter() - begun
+    if not folds:
+        print_status(line)
     fitted, names = last_step(model), names_after(model, schema.feature_names)
     result = {
         "method": method.name,
