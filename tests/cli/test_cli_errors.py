@@ -32,7 +32,7 @@ TABLES = {
     "ragged": (["a,y", "1,p", "2"], "'t.csv', line 3: expected 2 cells as in the header, got 1"),
     "twice": (["a,a,y", "1,2,p"], "has more than one column named 'a'"),
     "no target": (["a,y", "1,", "2,"], "column 'y' has 2 missing values, the first in row 1"),
-    "few": (["a,y", "1,p", "2,q", "3,p", "4,q"], "--cv 5 needs 5 rows of each class, but the sm"),
+    "few": (["a,y", "1,p", "2,q", "3,p", "4,q"], "expected at least 5 rows of each class for 5"),
     "control": (["a\x1b[31m,y", "1,p", "inf,q"], "column 'a[31m': expected a finite number in"),
 }
 
