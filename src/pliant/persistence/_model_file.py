@@ -200,7 +200,9 @@ def _read_archive(data: bytes) -> tuple[dict[str, Any], bytes]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for entry in archive.infolist():
                 if entry.compress_type != zipfile.ZIP_STORED or entry.file_size > len(data):
-                    raise ModelFileError(f"member {quoted(entry.filename)} is compressed")
+                    raise ModelFileError(
+                        f"member {quoted(entry.filename)} is compressed or too large"
+                    )
             if archive.namelist() != ["model.json", "arrays"]:
                 raise ModelFileError("expected a model saved by this version of pliant")
             if archive.getinfo("model.json").file_size > MAX_JSON_BYTES:
