@@ -111,12 +111,12 @@ def test_columns_are_found_by_name(pliant, folder, models):
 def test_chunks_give_what_the_whole_gives(models, tmp_path):
     frame = pd.read_csv(models["sick"].with_name("patients.csv"))
     whole = TablePredictor(models["sick"], decision=True)(frame)
-    predictor, ticks = TablePredictor(models["sick"], decision=True), []
-    parts = [predictor(frame.iloc[low : low + 7], ticks.append) for low in range(0, 60, 7)]
+    predictor = TablePredictor(models["sick"], decision=True)
+    parts = [predictor(frame.iloc[low : low + 7]) for low in range(0, 60, 7)]
     joined = pd.concat(parts, ignore_index=True)
     assert joined.prediction.tolist() == whole.prediction.tolist()
     np.testing.assert_allclose(joined.decision, whole.decision, rtol=1e-12)
-    assert predictor.n_rows == sum(ticks) == 60
+    assert predictor.n_rows == 60
 
 
 def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
@@ -124,11 +124,11 @@ def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
     Path("long.csv").write_text("\n".join(long[:1] + long[1:] * 400), encoding="utf-8")
     calls = []
 
-    def interrupted(self, frame, tick=None, text=None, predict=TablePredictor.__call__):
+    def interrupted(self, frame, text=None, predict=TablePredictor.__call__):
         calls.append(len(frame))
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return predict(self, frame, tick, text)
+        return predict(self, frame, text)
 
     monkeypatch.setattr(TablePredictor, "__call__", interrupted)
     done = pliant("predict", models["sick"], "long.csv", "--out", "p.csv")

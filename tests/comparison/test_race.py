@@ -5,7 +5,7 @@ Most tests use a simulated clock.
 
 import os
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
 
 import numpy as np
@@ -51,7 +51,12 @@ class AtOnce:
         self.n = n
 
     def submit(self, task, *arguments):
-        task(*arguments)
+        future = Future()
+        try:
+            future.set_result(task(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
 
     def shutdown(self):
         pass

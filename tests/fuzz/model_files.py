@@ -1,17 +1,15 @@
 """Modified model files: they load, or raise an error of one sentence.
 
-A case modifies the bytes, the schema nodes, or the arrays of a small model file. Findings are
+A case modifies the bytes, the JSON data, or the arrays of a small model file. Findings are
 errors other than `ModelFileError`, processes that crash when the loaded model predicts, and
 executed code: the import of a module named by the file only, or the creation of a file.
 """
 
-import io
 import json
 import os
 import sys
 import tempfile
 import warnings
-import zipfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -21,21 +19,21 @@ import numpy as np
 from pliant import ModelFileError
 from pliant.kernels import Kernel
 from pliant.persistence import load, save
-from pliant.persistence._model_file import loaders
+from pliant.persistence._model_file import object_types
 from tests.persistence.test_forged_models import CODES, MODELS, X
-from tests.persistence.test_hostile_files import HOSTILE, nodes_of
+from tests.persistence.test_hostile_files import HOSTILE, members_of, packed
 
 METHODS = ("predict", "decision_function", "predict_proba", "transform", "predict_interval")
 
 CANARY = "pliant_fuzz_canary"
 """Name of a module that must not be imported, and of a file that must not be created."""
 
-SCALARS = (
-    *("null", "true", "0", "1", "-1", "2", "1e308", "NaN", "Infinity", "-Infinity", "1e-320", ""),
-    *("9223372036854775807", "1" + "0" * 400, '""', '"x"', '"../../x"', '"\\u001b[31m"', "[]"),
-    *('"\\ud800"', "0.5", "{}", "[1]", '"precomputed"', '"linear"', '"rbf"', "4711"),
+VALID = (
+    *("null", "true", "0", "1", "-1", "2", "1e308", "NaN", "Infinity", "-Infinity", "1e-320", "[]"),
+    *("9223372036854775807", "1" + "0" * 400, '""', '"x"', '"../../x"', '"\\u001b[31m"', "4711"),
+    *('"\\ud800"', "0.5", "{}", "[1]", '"precomputed"', '"linear"', '"rbf"', "[0]", '"|O"'),
 )
-"""JSON texts of plain values."""
+"""JSON texts of values."""
 
 NUMBERS = (np.nan, np.inf, -1, 0, 1, 1e308, 1e-320, 2.5, 127, 2**31, -(2**31), 2**62, 3, 1e30)
 
@@ -57,7 +55,7 @@ def case(seed, folder):
     data = saved(name)
     for _ in range(int(rng.integers(1, 4))):
         with suppress(Exception):  # a modified file may not allow further modifications
-            data = (of_bytes, of_schema, of_schema, of_array, of_array)[rng.integers(5)](data, rng)
+            data = (of_bytes, of_json, of_json, of_array, of_array)[rng.integers(5)](data, rng)
     path.write_bytes(data)
     os.chdir(folder)
     sys.modules.pop(CANARY, None)
@@ -101,81 +99,53 @@ def of_bytes(data, rng):
     return bytes(changed)
 
 
-def members_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def packed(members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in members.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
-def of_schema(data, rng):
+def of_json(data, rng):
     members = members_of(data)
-    root = json.loads(members["schema.json"])
-    nodes = list(nodes_of(root["content"]["model"] if rng.random() < 0.95 else root))
-    change_nodes(nodes, rng)
-    return packed({**members, "schema.json": json.dumps(root).encode()})
+    root = json.loads(members["model.json"])
+    change_lists(root["kinds"], root["parts"], rng)
+    return packed({**members, "model.json": json.dumps(root).encode()})
 
 
-def change_nodes(nodes, rng):
-    one, other = (nodes[int(i)] for i in rng.integers(len(nodes), size=2))
-    holders = [n for n in nodes if n["__loader__"] == "DictNode" and n["content"]] or nodes
-    content = holders[int(rng.integers(len(holders)))]["content"]
-    types = sorted(loaders()["ObjectNode"])
-    match int(rng.integers(8)):
+def change_lists(kinds, parts, rng):
+    """Change a kind, or a part that has values."""
+    parts = [part for part in parts if len(part) > 1]
+    one, other = (parts[int(i)] for i in rng.integers(len(parts), size=2))
+    kind = kinds[int(rng.integers(len(kinds)))]
+    place = int(rng.integers(1, len(one)))
+    types = sorted(object_types())
+    match int(rng.integers(9)):
         case 0:
-            one.pop(str(rng.choice(list(one))))
+            one.pop(place)
         case 1:
-            content[str(rng.choice(list(content)))] = other
+            one[place] = other[-1]
         case 2:
-            kind = str(rng.choice([*types, f"{CANARY}.x"]))
-            one["__module__"], _, one["__class__"] = kind.rpartition(".")
+            kind[0] = str(rng.choice([*types, f"{CANARY}.x"]))
         case 3:
-            hostile = dict(list(HOSTILE.values())[int(rng.integers(len(HOSTILE)))])
-            content[str(rng.choice(list(content)))] = hostile
+            kind[:] = list(HOSTILE["process"])
         case 4:
-            one["__id__"] = other.get("__id__")
+            one[0] = int(rng.integers(-1, len(kinds) + 1))
         case 5:
-            copied = {**other, "__id__": int(rng.integers(10**6))}
-            one.clear()
-            one.update(copied)
-        case 6 if isinstance(one.get("content"), list) and one["content"]:
-            one["content"].pop(int(rng.integers(len(one["content"]))))
+            one[place] = [int(rng.integers(-1, 200))]
+        case 6 if len(kind) > 1:
+            names = kind[1] if isinstance(kind[1], list) and kind[1] else kind
+            names[int(rng.integers(len(names)))] = json.loads(str(rng.choice(VALID)))
+        case 7:
+            one.insert(place, other[-1])
         case _:
-            plain = [node for node in nodes if node["__loader__"] == "JsonNode"]
-            plain[int(rng.integers(len(plain)))]["content"] = str(rng.choice(SCALARS))
+            plain = [(each, k) for each in parts for k, v in enumerate(each) if type(v) is not list]
+            each, k = plain[int(rng.integers(len(plain)))]
+            each[k] = json.loads(str(rng.choice(VALID)))
 
 
 def of_array(data, rng):
+    """Change the entries of one type of arrays in place, at their alignment."""
     members = members_of(data)
-    name = str(rng.choice([name for name in members if name.endswith(".npy")]))
-    buffer = io.BytesIO()
+    arrays = bytearray(members["arrays"])
+    step = int(rng.choice([1, 4, 8]))
+    values = np.frombuffer(
+        arrays, {1: "u1", 4: "i4", 8: str(rng.choice(["f8", "i8"]))}[step], len(arrays) // step
+    )
+    some = rng.integers(len(values), size=1 if rng.random() < 0.7 else 1 + len(values) // 4)
     with np.errstate(all="ignore"):
-        values = changed_array(np.load(io.BytesIO(members[name]), allow_pickle=False), rng)
-    np.save(buffer, values, allow_pickle=False)
-    return packed({**members, name: buffer.getvalue()})
-
-
-def changed_array(values, rng):
-    if values.dtype.names:  # the nodes of a tree
-        field = str(rng.choice(values.dtype.names))
-        values[field] = changed_array(values[field], rng)
-        return values
-    match int(rng.integers(7)):
-        case 0 | 1 | 2 if values.size and values.dtype.kind in "iufb":
-            changed = values.copy()
-            some = rng.integers(values.size, size=1 if rng.random() < 0.7 else values.size)
-            changed.reshape(-1)[some] = np.array(rng.choice(NUMBERS)).astype(values.dtype)
-            return changed
-        case 3:
-            return values.astype(str(rng.choice(["f4", "f8", "i4", "i8", "bool", "U5", "c16"])))
-        case 4 if values.ndim:
-            return values[: int(rng.integers(len(values) + 1))]
-        case 5 if values.ndim > 1:
-            return values.T if rng.random() < 0.5 else values[:, :-1]
-    return values[None] if rng.random() < 0.5 else np.zeros(3)
+        values[some] = np.array(rng.choice(NUMBERS)).astype(values.dtype)
+    return packed({**members, "arrays": bytes(arrays[: len(arrays) - int(rng.random() < 0.1)])})

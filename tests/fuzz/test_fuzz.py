@@ -1,4 +1,4 @@
-"""A few cases of ``make fuzz``: untrusted names cannot control a terminal or a page."""
+"""A few cases of ``make fuzz``."""
 
 import pytest
 
@@ -8,3 +8,8 @@ from tests.fuzz.campaign import outcome
 @pytest.mark.parametrize("seed", range(20))
 def test_names_are_text_wherever_they_are_shown(seed):
     assert outcome("names", seed) is None
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_modified_model_files_are_one_error_or_load(seed):
+    assert outcome("model_files", seed) is None

@@ -272,6 +272,10 @@ def test_a_part_that_stands_twice_is_saved_once(tmp_path):
     loaded = round_trip(kernel, tmp_path)
     assert loaded.kernels[0].gram is loaded.kernels[1].gram
     assert (tmp_path / "model.pliant").stat().st_size < 1.5 * gram.nbytes
+    model = pliant.DANKClassifier(partition={"n_parts": 2}).fit(X, LABELS)
+    fitted = round_trip(model, tmp_path).estimators_
+    assert fitted[0].kernel_.base is fitted[2].kernel_.base
+    assert all(each.part_labels_ is each.kernel_.labels for each in fitted)
 
 
 @pytest.mark.parametrize(
@@ -283,10 +287,9 @@ def test_a_part_that_stands_twice_is_saved_once(tmp_path):
         (KNeighborsClassifier(), r"\.kernel' is a 'sklearn\.neighbors\..*KNeighborsClassifier'"),
         (np.random.RandomState(0), r"\.kernel' is a 'numpy\.random\.mtrand\.RandomState'"),
         (b"bytes", r"\.kernel' is a 'builtins\.bytes'"),
-        ({True: 1}, r"is a 'builtins\.bool'"),
         (iter([]), r"cannot save the model"),
     ],
-    ids=["lambda", "numpy", "method", "neighbors", "random", "bytes", "bool key", "iterator"],
+    ids=["lambda", "numpy", "method", "neighbors", "random", "bytes", "iterator"],
 )
 def test_what_cannot_be_saved_says_where_it_is(tmp_path, kernel, message):
     model = make_pipeline(StandardScaler(), KernelRidge(kernel=kernel))

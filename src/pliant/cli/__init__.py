@@ -63,11 +63,9 @@ def _run(argv: list[str]) -> int:
     try:
         from importlib.util import find_spec
 
-        missing = [package for package in ("typer", "rich") if find_spec(package) is None]
-        if missing:
-            needed = " and ".join(missing)
-            hint = "pip install 'pliant[cli]'"
-            print(f"Error: the command line needs {needed}: {hint}", file=sys.stderr)
+        if find_spec("typer") is None:
+            message = "the command line needs typer: pip install 'pliant[cli]'"
+            print(f"Error: {message}", file=sys.stderr)
             return ExitCode.FAILED
         if error := _import_command(argv):
             print(f"Error: cannot import pliant: {error}", file=sys.stderr)

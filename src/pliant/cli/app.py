@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import sys
 from collections.abc import Container, Sequence
 from importlib import import_module
@@ -105,8 +106,9 @@ def run(argv: Sequence[str]) -> int:
 def _invoke(argv: list[str]) -> int:
     """Parse and run a command; let usage errors propagate."""
     command, code = get_command(application(argv)), 0
+    line = shlex.join(["pliant", *argv])
     try:
-        with command.make_context("pliant", argv) as context:
+        with command.make_context("pliant", argv, obj=line) as context:
             command.invoke(context)
     except typer.Exit as stop:
         code = stop.exit_code

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +22,6 @@ from pliant.cli.options import (
     Target,
     Text,
     flag,
-    int_parser,
     option,
     single_target,
     with_table_options,
@@ -31,17 +29,15 @@ from pliant.cli.options import (
 from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
 from pliant.cli.report import (
     format_facts,
-    package_versions,
     program_name,
     quote_path,
     summarize_scores,
-    wrap,
 )
 from pliant.comparison.cells import close_all, warm_up
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import named
 from pliant.comparison.folds import check_folds, settled
-from pliant.comparison.journal import key_of, read_journal
+from pliant.comparison.journal import key_of, package_versions, read_journal
 from pliant.comparison.metrics import metric_of
 from pliant.comparison.outcome import across
 from pliant.comparison.page import write_report
@@ -50,10 +46,9 @@ from pliant.comparison.race import ProgressLines
 from pliant.comparison.reading import read_sample, table_name
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
-from pliant.comparison.sentences import leaderboard_text, missing_of
-from pliant.comparison.text import TextColumn, seconds, text_table
+from pliant.comparison.text import TextColumn, text_table, wrap
 from pliant.core.exceptions import TableError
-from pliant.core.text import count, printable, quoted
+from pliant.core.text import printable, quoted
 from pliant.persistence import save
 
 
@@ -62,7 +57,8 @@ class Plan:
     """Options of `compare`.
 
     `budget` is parsed by `parse_duration`. Without `cache`, the finished cells of each table are
-    stored in the current folder; with ``journal=False`` they are not stored.
+    stored in the current folder; with ``journal=False`` they are not stored. `command` is the
+    command line, shown in the report.
     """
 
     tables: tuple[Path, ...]
@@ -81,6 +77,7 @@ class Plan:
     out: Path | None = None
     single: bool = False
     journal: bool = True
+    command: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -98,29 +95,10 @@ class Plan:
             return [self.cache]
         return [Path(f"{name}.compare.jsonl") for name in self.names]
 
-    @property
-    def command(self) -> str:
-        """The command that repeats this comparison."""
-        methods = self.methods if isinstance(self.methods, str) else ",".join(self.methods or ())
-        given = {
-            "--methods": methods or None,
-            "--budget": self.budget,
-            "--folds": str(self.protocol.folds),
-            "--repeats": str(self.protocol.repeats),
-            "--seed": str(self.protocol.seed),
-            "--metric": None if self.protocol.metric is None else str(self.protocol.metric),
-            "--task": self.table.task,
-            "--group": self.group,
-            "--time": self.time,
-        }
-        words = ["pliant", "compare", *map(str, self.tables), "--target", self.target]
-        words += self.table.words
-        words += [word for pair in given.items() if pair[1] is not None for word in pair if word]
-        return shlex.join(words)
-
 
 @with_table_options
 def compare(
+    context: typer.Context,
     tables: Annotated[
         list[Path],
         typer.Argument(
@@ -132,16 +110,15 @@ def compare(
     target: Target,
     methods: Annotated[Text, option("NAME,NAME|all", "Default: seven; see pliant methods.")] = None,
     budget: Annotated[str, option("TIME|none", "Total time, such as 90s, 10m or 1h.")] = "5m",
-    folds: Annotated[int, option("K", "Number of test folds.", parser=int_parser(2, 100))] = 5,
-    repeats: Annotated[int, option("N", "Maximum CV repeats.", parser=int_parser(1, 100))] = 2,
+    folds: Annotated[int, option("K", "Number of test folds.", min=2, max=100)] = 5,
+    repeats: Annotated[int, option("N", "Maximum CV repeats.", min=1, max=100)] = 2,
     group: Annotated[Text, option("COLUMN", "Keep the rows of each group in one fold.")] = None,
     time: Annotated[Text, option("COLUMN", "Test on later rows only, by number or date.")] = None,
     options: TableOptions,
     metric: Annotated[Text, option("NAME", "Ranking metric: r2, log_loss, f1_macro, ...")] = None,
     seed: Seed = 0,
     jobs: Annotated[
-        int | None,
-        option("N", "Worker processes; default: one per core.", parser=int_parser(1, 1024)),
+        int | None, option("N", "Worker processes; default: one per core.", min=1, max=1024)
     ] = None,
     report: Annotated[Path | None, option("FILE.html", "Write an HTML report.")] = None,
     json: Json = None,
@@ -177,6 +154,7 @@ def compare(
             json=json,
             out=out,
             single=single,
+            command=context.obj,
         )
     )
 
@@ -374,7 +352,7 @@ def _race_table(
 def results_as_text(results: Sequence[ComparisonResult]) -> str:
     """Format the results for each table, then over all tables."""
     over_all = [_format_ranks(results)] if len(results) > 1 else []
-    return "\n\n\n".join([*map(_format_result, results), *over_all])
+    return "\n\n\n".join([*map(repr, results), *over_all])
 
 
 def results_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
@@ -387,24 +365,6 @@ def results_as_data(results: Sequence[ComparisonResult]) -> dict[str, Any]:
     except ValueError as reason:
         over_all = {"reason": str(reason)}
     return {"tables": data, "across": over_all}
-
-
-def _format_result(result: ComparisonResult) -> str:
-    missing = "\n".join(wrap(line) for line in missing_of(result))
-    blocks = (_format_headline(result), leaderboard_text(result), wrap(result.sentence()), missing)
-    return "\n\n".join(block for block in blocks if block)
-
-
-def _format_headline(result: ComparisonResult) -> str:
-    sample = result.sample
-    classes = "" if sample["classes"] is None else f", {len(sample['classes'])} classes"
-    size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}{classes}"
-    name, target = printable(sample["name"], 40), quoted(sample["target"], 30)
-    kept = "" if sample["groups"] is None else f" of {count(sample['groups'], 'group')}"
-    kept = " of later rows" if sample["ordered"] else kept
-    folds = max((s.folds for s in result.standings() if s.rank is not None), default=0)
-    how = f"Scores on {count(folds, 'held-out fold')}{kept}, {seconds(result.seconds)}"
-    return f"{name}: {result.task} of {target}, {size}\n{how}"
 
 
 def _format_ranks(results: Sequence[ComparisonResult]) -> str:

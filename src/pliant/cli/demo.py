@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import chdir
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ ROWS = 500
 
 
 def demo(
+    context: typer.Context,
     out: Annotated[Path, option("DIR", "Folder for the results.")] = Path("demo-output"),
     budget: Annotated[str, option("TIME", "Time for both tables, such as 90s or 2m.")] = "80s",
     seed: Seed = 0,
@@ -45,7 +47,8 @@ def demo(
         for name, frame in tables.items():
             frame.to_csv(name, index=False)
         protocol = Protocol(repeats=1, seed=seed)
-        results = race(Plan(tuple(map(Path, tables)), "target", METHODS, budget, protocol))
+        plan = Plan(tuple(map(Path, tables)), "target", METHODS, budget, protocol)
+        results = race(replace(plan, command=context.obj))
         write_report(results, "report.html")
     me, table = program_name(), quote_path(out / next(iter(tables)))
     report = printable(out / "report.html", 200)

@@ -19,7 +19,6 @@ from pliant.cli.options import (
     Texts,
     check_names,
     flag,
-    int_parser,
     option,
     parse_parameters,
     single_target,
@@ -27,22 +26,22 @@ from pliant.cli.options import (
 )
 from pliant.cli.outputs import (
     STDOUT,
+    announced,
     check_outputs,
     print_result,
     print_status,
-    progress,
     write_json,
 )
 from pliant.cli.report import (
     describe_functions,
     describe_kernel,
     format_fit,
-    package_versions,
     plain_parameters,
     summarize_scores,
 )
 from pliant.comparison.contenders import NOT_SAVED, available, named
-from pliant.comparison.folds import most_folds
+from pliant.comparison.folds import check_folds
+from pliant.comparison.journal import package_versions
 from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import from_frames, read_sample
 from pliant.comparison.sample import Sample
@@ -57,6 +56,7 @@ from pliant.registry import Method
 
 @with_table_options
 def fit(
+    context: typer.Context,
     table: Annotated[
         Path,
         typer.Argument(
@@ -70,9 +70,7 @@ def fit(
     options: TableOptions,
     out: Annotated[Path | None, option("MODEL", "Save the model to this file.")] = None,
     param: Annotated[Texts, option("NAME=VALUE", "Set a parameter (C=10); repeatable.")] = None,
-    cv: Annotated[
-        int, option("K", "Cross-validation folds, at least 2; 0 for none.", parser=int_parser())
-    ] = 5,
+    cv: Annotated[int, option("K", "Cross-validation folds, at least 2; 0 for none.")] = 5,
     budget: Annotated[Text, option("TIME", "Race methods for 5m, 90s, ...; save a blend.")] = None,
     single: Annotated[bool, flag("--single", "With --budget: save the best method.")] = False,
     seed: Seed = 0,
@@ -98,7 +96,8 @@ def fit(
             raise ValueError("--budget selects methods and parameters: drop --method and --param")
         protocol = Protocol(folds=cv, seed=seed)
         race = Plan((table,), single_target(target), budget=budget, protocol=protocol)
-        run_plan(replace(race, table=options, json=json, out=out, single=single, journal=False))
+        race = replace(race, table=options, journal=False, command=context.obj)
+        run_plan(replace(race, json=json, out=out, single=single))
         return
     if single:
         raise ValueError("--single needs --budget: add --budget TIME, or drop --single")
@@ -137,20 +136,22 @@ def train(
     learner = _make_learner(method, given, sample, seed)
     sample = replace(sample, unlabeled=learner.get_params(deep=False).get("unlabeled"))
     _check_labels(sample)
-    if cv:
-        _check_folds(sample, cv)
+    protocol = Protocol(folds=cv, repeats=1, seed=seed) if cv else None
+    if protocol is not None:
+        check_folds(sample, protocol)
     model = around(learner, method, sample, for_new_rows=True)
     classes = np.unique(sample.y[sample.labelled(sample.y)]).tolist()
     if out is not None:
         check_saving(model, len(classes) if sample.task == "classification" else 0)
     start, n_rows = time.perf_counter(), len(sample.y)
-    with progress(f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}", cv + 1) as tick:
-        protocol = Protocol(folds=cv, repeats=1, seed=seed) if cv else None
-        folds = [] if protocol is None else cross_validate(model, sample, protocol, tick)
-        begun = time.perf_counter()
-        model.fit(sample.X, sample.y)
-        seconds = time.perf_counter() - begun
-        tick(1)
+    line = f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}"
+    scores = () if protocol is None else cross_validate(model, sample, protocol)
+    folds = list(announced(scores, line))
+    begun = time.perf_counter()
+    model.fit(sample.X, sample.y)
+    seconds = time.perf_counter() - begun
+    if not folds:
+        print_status(line)
     fitted, names = last_step(model), names_after(model, schema.feature_names)
     result = {
         "method": method.name,
@@ -226,17 +227,3 @@ def _check_labels(sample: Sample) -> None:
         )
     if classes < 2:
         raise TableError(f"column {target}: expected at least two known classes, got {classes}")
-
-
-def _check_folds(sample: Sample, n_folds: int) -> None:
-    y = sample.y[sample.labelled(sample.y)]
-    most = most_folds(y, sample.task)
-    if n_folds < 2:
-        raise ValueError(f"expected --cv >= 2, or 0 for no cross-validation, got {n_folds}")
-    if n_folds > most:
-        classes = sample.task == "classification"
-        needed = f"{n_folds} rows of each class" if classes else "2 rows per fold"
-        there = f"but the smallest has {most}" if classes else f"but there are {len(y)}"
-        raise ValueError(
-            f"--cv {n_folds} needs {needed}, {there}: lower it, or skip cross-validation (--cv 0)"
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import math
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from pliant.core.text import close_names, listed, quoted
+from pliant.core.text import listed, quoted, suggest
 from pliant.tables import TableFormat
 
 
@@ -44,30 +43,12 @@ def _value(text: str) -> Any:
     return text
 
 
-def int_parser(least: float = -math.inf, most: float = math.inf) -> Callable[[str], int]:
-    """Return a parser for an option that takes an integer in a range."""
-    limits = "" if math.isinf(most) else f" from {least} to {most}"
-
-    def parse(text: str) -> int:
-        with suppress(ValueError):
-            if least <= int(text) <= most:
-                return int(text)
-        raise typer.BadParameter(f"expected an integer{limits}, got {quoted(text)}")
-
-    return parse
-
-
 def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
     """Raise ValueError if names are not parameters of a method."""
-    unknown = [name for name in given if name not in known]
-    if not unknown:
-        return
-    names = ", ".join(quoted(name) for name in unknown)
-    close = [close_names(name, known) for name in unknown]
-    hints = [match[0] for match in close if match]
-    meant = f"; did you mean {', '.join(map(repr, hints))}?" if hints else ""
-    noun = "parameter" if len(unknown) == 1 else "parameters"
-    raise ValueError(f"{method} has no {noun} {names}{meant} (it has {', '.join(sorted(known))})")
+    if unknown := [name for name in given if name not in known]:
+        raise ValueError(
+            f"{method} has no parameter {quoted(unknown[0])}; {suggest(unknown[0], known)}"
+        )
 
 
 Text: TypeAlias = str | None
@@ -87,7 +68,7 @@ def flag(name: str, text: str) -> Any:
 Target: TypeAlias = Annotated[
     list[str], option("COLUMN", "The column to predict.", show_default=False)
 ]
-Seed: TypeAlias = Annotated[int, option("N", "Random seed.", parser=int_parser(0, 2**32 - 1))]
+Seed: TypeAlias = Annotated[int, option("N", "Random seed.", min=0, max=2**32 - 1)]
 Json: TypeAlias = Annotated[Path | None, option("FILE|-", "Write the full result; - is stdout.")]
 
 
@@ -110,28 +91,6 @@ class TableOptions:
     categorical: tuple[str, ...] = ()
     date_order: str | None = None
     form: TableFormat = field(default_factory=TableFormat)
-
-    @property
-    def words(self) -> list[str]:
-        """The command-line arguments for these options, except the task."""
-        form = self.form
-        repeated = {
-            "--drop": self.drop,
-            "--keep": self.keep,
-            "--categorical": self.categorical,
-            "--na-values": form.na_values,
-        }
-        single = {
-            "--missing": None if self.missing == "impute" else self.missing,
-            "--date-order": self.date_order,
-            "--sep": form.sep,
-            "--decimal": form.decimal,
-            "--thousands": form.thousands,
-            "--encoding": form.encoding,
-        }
-        words = [word for name, values in repeated.items() for v in values for word in (name, v)]
-        words += ["--no-header"] if form.header is False else []
-        return words + [word for name, v in single.items() if v is not None for word in (name, v)]
 
 
 def _table_format(

@@ -10,14 +10,13 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
 from pliant.core.text import printable, quoted, remove_controls
 
-if TYPE_CHECKING:
-    from pliant.comparison.search import Tick
+T = TypeVar("T")
 
 STDOUT = Path("-")
 """The file name that stands for stdout."""
@@ -72,30 +71,12 @@ def _warning_printer() -> Callable[..., None]:
     return print_warning
 
 
-@contextmanager
-def progress(text: str, total: int | None = None) -> Iterator[Tick]:
-    """Show a progress bar on a terminal, or print one line elsewhere, while a block runs.
-
-    The line is printed at the first step, so an earlier error appears without it. The block gets a
-    function to call with the number of new steps; `total` is None if unknown.
-    """
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if not console.is_interactive:
-        waiting = [text]
-
-        def tell_once(steps: int) -> None:
-            if waiting:
-                print_status(waiting.pop())
-
-        yield tell_once
-        return
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task(text, total=total)
-        yield lambda steps: bar.advance(task, steps)
+def announced(items: Iterable[T], text: str) -> Iterator[T]:
+    """Yield items, and print a line before the first, so that an earlier error appears alone."""
+    for number, item in enumerate(items):
+        if number == 0:
+            print_status(text)
+        yield item
 
 
 class _TrialEnded(Exception):

@@ -15,9 +15,9 @@ import typer
 from sklearn.pipeline import Pipeline
 
 from pliant.cli.options import Text, Texts, flag, option, with_table_options
-from pliant.cli.outputs import STDOUT, check_outputs, print_status, progress
+from pliant.cli.outputs import STDOUT, announced, check_outputs, print_status
 from pliant.comparison.reading import TablePipeline, described_format
-from pliant.comparison.search import Tick, last_step
+from pliant.comparison.search import last_step
 from pliant.core.exceptions import ModelFileError, TableError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
@@ -86,14 +86,14 @@ def predict(
     form = detect_format(table, form, predictor.reading)
     for note in [*described_format(form), *form.notes]:
         print_status(f"Note: {note}")
-    frames = iter_with_texts(table, form=form)
+    chunks = iter_with_texts(table, form=form)
+    predictions = (predictor(frame, text) for frame, text in chunks)
     if out == STDOUT:
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="")
-        write_csv(sys.stdout, (predictor(frame, None, text) for frame, text in frames))
+        write_csv(sys.stdout, predictions)
         return
-    with progress("Predicting rows") as tick:
-        write_predictions(out, (predictor(frame, tick, text) for frame, text in frames))
+    write_predictions(out, announced(predictions, "Predicting rows"))
     print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
 
 
@@ -188,9 +188,7 @@ class TablePredictor:
         check_share("--threshold", least)
         return labels.index(name) if equals else 1, least
 
-    def __call__(
-        self, frame: pd.DataFrame, tick: Tick | None = None, text: pd.DataFrame | None = None
-    ) -> pd.DataFrame:
+    def __call__(self, frame: pd.DataFrame, text: pd.DataFrame | None = None) -> pd.DataFrame:
         """Return ids and selected columns, from ``text`` if given, with the predictions."""
         import pandas as pd
 
@@ -206,8 +204,6 @@ class TablePredictor:
             low, high = self._model.predict_interval(X, self._interval).T
             columns |= {"low": low, "high": high}
         self.n_rows += len(X)
-        if tick is not None:
-            tick(len(X))
         return pd.DataFrame(
             {**self._copied_columns(frame if text is None else text, columns), **columns}
         )

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-import platform
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from pliant._version import __version__
 from pliant.comparison import Score, TextColumn, text_table
-from pliant.comparison.journal import PACKAGES
-from pliant.comparison.text import share_text
+from pliant.comparison.text import WIDTH, share_text, wrap
 from pliant.core.estimators import BaseEstimator
 from pliant.core.text import count, listed, printable, quoted
 from pliant.methods.summary import FunctionSummary, summarize
 
-WIDTH = 79
 MAX_LISTED = 5
 """Maximum number of features, weights or pairs listed in one fact."""
 
@@ -102,12 +96,6 @@ def summarize_scores(folds: Sequence[Mapping[str, Any]]) -> dict[str, Any] | Non
         for title, v in values.items()
     }
     return {"folds": len(folds), "scores": scores}
-
-
-def package_versions() -> dict[str, str]:
-    """Return the versions of pliant, Python and the packages that affect results."""
-    packages = {package: version(package) for package in PACKAGES}
-    return {"pliant": __version__, "python": platform.python_version(), **packages}
 
 
 # Text
@@ -212,25 +200,16 @@ def format_number(value: object, digits: int = 4) -> str:
     return f"{value:.{digits}g}" if isinstance(value, float) else printable(value)
 
 
-def wrap(text: str) -> str:
-    """Wrap a text to the width of the terminal output."""
-    return "\n".join(_wrap_lines(text, WIDTH))
-
-
 def format_facts(pairs: Iterable[Fact]) -> str:
     """Format facts as two columns: names, and texts wrapped to the remaining width."""
     known = list(pairs)
     indent = 2 + max(len(name) for name, _ in known)
     lines = []
     for name, value in known:
-        first, *others = _wrap_lines(value, WIDTH - indent) or [""]
+        first, *others = wrap(value, WIDTH - indent).splitlines() or [""]
         lines.append(f"{name:<{indent}}{first}".rstrip())
         lines.extend(" " * indent + other for other in others)
     return "\n".join(lines)
-
-
-def _wrap_lines(text: str, width: int) -> list[str]:
-    return textwrap.wrap(text, max(width, 20), break_on_hyphens=False)
 
 
 def program_name() -> str:

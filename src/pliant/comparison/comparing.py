@@ -12,11 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from joblib import cpu_count
 
-from pliant._version import __version__
 from pliant.comparison.cells import fit_apart
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
-from pliant.comparison.journal import PACKAGES, Journal, key_of
+from pliant.comparison.journal import Journal, key_of, package_versions
 from pliant.comparison.outcome import Source
 from pliant.comparison.protocol import Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
@@ -264,9 +263,8 @@ def compare_sample(
         budget=budget,
         interrupted=race.interrupted,
         environment={
-            "pliant": __version__,
-            "python": platform.python_version(),
-            **{package: version(package) for package in (*PACKAGES, "joblib")},
+            **package_versions(),
+            "joblib": version("joblib"),
             "cores": str(cpu_count()),
             "system": f"{platform.system()} {platform.machine()}",
             "key": key,

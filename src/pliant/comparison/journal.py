@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import platform
 import re
 import warnings
 from importlib.metadata import version
@@ -31,6 +32,12 @@ FORMAT = "pliant comparison 6"
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 """Packages whose versions can affect scores."""
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of pliant, Python and the packages that affect results."""
+    packages = {package: version(package) for package in PACKAGES}
+    return {"pliant": __version__, "python": platform.python_version(), **packages}
 
 
 def key_of(sample: Sample, protocol: Protocol) -> str:

@@ -8,11 +8,10 @@ methods share their folds. The budget limits which cells run; it does not affect
 
 from __future__ import annotations
 
-import queue
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from math import inf
 from typing import Any, TypeAlias
@@ -109,8 +108,7 @@ class Race:
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(EARLY)))
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
-        self._running: dict[Cell, float] = {}
-        self._ended: queue.SimpleQueue[Record | BaseException] = queue.SimpleQueue()
+        self._running: dict[Cell, tuple[Future[Record], float]] = {}  # with the start time
         self._cut: dict[str, str] = {}
         self._has_dropped = False
         self._began, self._ends = time.monotonic(), inf
@@ -130,7 +128,9 @@ class Race:
         try:
             while self._start_cells(threads):
                 self._report()
-                self._store(self._next_record())
+                cells = {future: cell for cell, (future, _) in self._running.items()}
+                for future in wait(cells, BEAT, FIRST_COMPLETED).done:
+                    self._store(cells[future], future.result())
         except BaseException as stop:
             close_all()
             self.interrupted = True
@@ -158,11 +158,13 @@ class Race:
             cell = None if now >= self._ends else self._next_cell()
             if cell is None:
                 break
-            self._running[cell] = now
             deadline = self._ends
             if self.budget is not None and cell.place == self.protocol.places()[0]:
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
-            threads.submit(self._perform, cell, None if deadline == inf else deadline)
+            task = self.sample, self.protocol, self._methods[cell.method], cell
+            ends = None if deadline == inf else deadline
+            future = threads.submit(perform_apart, *task, ends, self.executor)
+            self._running[cell] = future, now
         return bool(self._running)
 
     def _next_cell(self) -> Cell | None:
@@ -185,29 +187,8 @@ class Race:
         gone = cell.method in self._cut or cell.method in self.dropped
         return not (gone or cell in self.records or cell in self._running)
 
-    def _perform(self, cell: Cell, ends: float | None) -> None:
-        """Run one method on one fold; put its record, or an unexpected error, into the queue."""
-        task = self.sample, self.protocol, self._methods[cell.method], cell
-        try:
-            self._ended.put(perform_apart(*task, ends, self.executor))
-        except BaseException as error:
-            self._ended.put(error)
-
-    def _next_record(self) -> Record:
-        """Wait for the next record, with timeouts so that Ctrl-C is handled."""
-        while True:
-            try:
-                record = self._ended.get(timeout=BEAT)
-            except queue.Empty:
-                self._report()
-                continue
-            if isinstance(record, BaseException):
-                raise record
-            return record
-
-    def _store(self, record: Record) -> None:
-        cell = cell_of(record)
-        took = time.monotonic() - self._running.pop(cell)
+    def _store(self, cell: Cell, record: Record) -> None:
+        took = time.monotonic() - self._running.pop(cell)[1]
         if record["status"] == "cut":
             slow = f"a fold takes more than {seconds(took)}"
             at_end = time.monotonic() >= self._ends - BEAT

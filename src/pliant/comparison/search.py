@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -37,9 +37,6 @@ from pliant.registry import Method
 
 FACTOR = 3
 """Ratio of candidates, and of rows, between consecutive rounds."""
-
-Tick: TypeAlias = Callable[[int], object]
-"""Callback that receives the number of new fits."""
 
 Scorer: TypeAlias = Callable[[Any, Array, Array], float]
 
@@ -193,19 +190,16 @@ def _scoring(method: Method, sample: Sample, protocol: Protocol) -> tuple[Metric
 
 
 def cross_validate(
-    model: BaseEstimator, sample: Sample, protocol: Protocol, tick: Tick
-) -> list[dict[str, float]]:
+    model: BaseEstimator, sample: Sample, protocol: Protocol
+) -> Iterator[dict[str, float]]:
     """Cross-validate a model on the folds of the first repeat.
 
-    Returns, for each fold, the scores of ``predict`` on labelled rows by metric title.
+    Yields, for each fold, the scores of ``predict`` on labelled rows by metric title.
     """
-    folds = []
     for fold in range(protocol.folds):
         train, test = outer_split(sample, protocol, 0, fold)
         fitted = clone(model).fit(sample.X[train], sample.y[train])
-        tick(1)
         test = test[sample.labelled(sample.y[test])]
         predictions = Predictions(fitted.predict(sample.X[test]))
         scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
-        folds.append({title: score for title, score in scores.items() if score is not None})
-    return folds
+        yield {title: score for title, score in scores.items() if score is not None}

@@ -19,6 +19,7 @@ from pliant.comparison.text import (
     seconds,
     signed,
     text_table,
+    wrap,
 )
 from pliant.core.text import count, listed, printable, quoted
 
@@ -159,10 +160,10 @@ def leaderboard_text(result: Outcome) -> str:
 
 
 def as_text(result: Outcome) -> str:
-    """Return a headline, the recommendation, the leaderboard, and methods with missing folds."""
-    claim = f"{_claim(result)}."
-    lines = [_headline(result), claim[0].upper() + claim[1:], leaderboard_text(result)]
-    return "\n".join([*lines, *missing_of(result)])
+    """Return a headline, the leaderboard, the recommendation, and methods with missing folds."""
+    missing = "\n".join(map(wrap, missing_of(result)))
+    blocks = (_headline(result), leaderboard_text(result), wrap(sentence(result)), missing)
+    return "\n\n".join(block for block in blocks if block)
 
 
 def as_html(result: Outcome) -> str:
@@ -189,8 +190,12 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
 
 def _headline(result: Outcome) -> str:
     sample = result.sample
+    classes, groups = sample.get("classes"), sample.get("groups")
     size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
-    target = quoted(sample.get("target", "y"), LONGEST)
-    better = "" if result.metric.higher_is_better else ", lower is better"
-    time = seconds(result.seconds)
-    return f"Comparison: {result.metric.title} of {target}, {size}; {time}{better}"
+    size += f", {len(classes)} classes" if classes else ""
+    name, target = printable(sample["name"], LONGEST), quoted(sample.get("target", "y"), LONGEST)
+    kept = f" of {count(groups, 'group')}" if groups else ""
+    kept = " of later rows" if sample.get("ordered") else kept
+    folds = max((s.folds for s in result.standings() if s.rank is not None), default=0)
+    how = f"Scores on {count(folds, 'held-out fold')}{kept}, {seconds(result.seconds)}"
+    return f"{name}: {result.task} of {target}, {size}\n{how}"

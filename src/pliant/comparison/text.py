@@ -7,6 +7,7 @@ A table is a sequence of rows, and a row maps column keys to cells. A cell is a 
 from __future__ import annotations
 
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor, isfinite, log10, prod
@@ -19,6 +20,15 @@ import numpy as np
 from pliant.core.text import printable
 
 MISSING, MINUS = "–", "−"
+
+
+WIDTH = 79
+"""Width of wrapped text in characters."""
+
+
+def wrap(text: str, width: int = WIDTH) -> str:
+    """Wrap a text to lines of at most `width` characters, or 20 if this is more."""
+    return "\n".join(textwrap.wrap(text, max(width, 20), break_on_hyphens=False))
 
 
 def known(value: float | None) -> TypeGuard[float]:

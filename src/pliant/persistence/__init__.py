@@ -1,7 +1,7 @@
 """Save fitted models and load them, without pickle.
 
-A model file is a zip archive in the skops format. Before any object is built, all sizes are checked
-and all types must be in `trusted_types`, so no file can run its own code.
+A model file is a zip archive of JSON data and the bytes of arrays. Before any object is built, all
+types in the file are compared with a closed list, so no file can run its own code.
 """
 
 from pliant.persistence._model_file import (

@@ -1,4 +1,4 @@
-"""Check the objects built from a model file, and prepare a model for saving.
+"""Check the objects built from a model file.
 
 pliant's classes check themselves in ``_check_loaded``. Compiled code in scikit-learn and SciPy does
 not check shapes and indices, so this module does.
@@ -7,63 +7,19 @@ not check shapes and indices, so this module does.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from copy import copy
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.ensemble._forest import BaseForest
-from sklearn.model_selection._search import BaseSearchCV
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
-from sklearn.utils import Bunch
 
 from pliant.core.estimators import BaseEstimator
-from pliant.core.exceptions import ModelFileError
 from pliant.core.typing import Indices, Mask
-from pliant.persistence._stacks import check_indices, iter_objects, state_of
-
-
-def copy_for_file(part: Any, known: dict[int, tuple[Any, Any]] | None = None) -> Any:
-    """Return a copy of a model part for saving; shared parts stay shared.
-
-    A search is replaced by its best estimator. The copy omits random states set by ``fit`` and the
-    loss of boosted trees; column selectors are replaced by the selected columns. Raise
-    ModelFileError if the model is a search without a best estimator.
-    """
-    if known is None:
-        known, kind = {}, type(part).__name__
-        if isinstance(part, BaseSearchCV) and "best_estimator_" not in vars(part):
-            raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
-    if id(part) in known:
-        return known[id(part)][1]
-    result = part
-    if isinstance(part, BaseSearchCV):
-        result = copy_for_file(getattr(part, "best_estimator_", part.estimator), known)
-    elif state_of(part) is not None and not isinstance(part, dict):
-        result = copy(part)
-        known[id(part)] = part, result
-        parameters = part.get_params(deep=False) if isinstance(part, BaseEstimator) else ()
-        for name, value in vars(result).copy().items():
-            drawn = isinstance(value, np.random.RandomState | np.random.Generator)
-            # `_check_boosted` restores the loss of boosted trees
-            if name not in parameters and (drawn or name in ("_loss", "_scorer")):
-                delattr(result, name)
-            else:
-                vars(result)[name] = copy_for_file(value, known)
-        if isinstance(part, ColumnTransformer) and hasattr(part, "transformers_"):
-            result.transformers = result.transformers_[: len(part.transformers)]
-    elif type(part) in (list, tuple):
-        result = type(part)(copy_for_file(item, known) for item in part)
-    elif type(part) in (dict, Bunch):
-        result = type(part)()
-        result.update((name, copy_for_file(item, known)) for name, item in part.items())
-    known[id(part)] = part, result  # a reference to the part, so that its id stays unique
-    return result
 
 
 def check_parts(model: object) -> None:
@@ -76,6 +32,22 @@ def check_parts(model: object) -> None:
             _check_class(value)
         except AttributeError as error:
             raise ValueError(f"an attribute is missing in the file: {error}") from None
+
+
+def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield a value and each object inside it once, inner objects first."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    parts = list(getattr(value, "__dict__", {}).values())
+    if isinstance(value, dict | list | tuple):
+        parts += value.values() if isinstance(value, dict) else value
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        parts += value.ravel().tolist()
+    for part in parts:
+        yield from iter_objects(part, seen)
+    yield value
 
 
 def _check_class(value: Any) -> None:
@@ -138,8 +110,9 @@ def _check_svm(model: BaseLibSVM) -> None:
         raise ValueError(f"expected {n} support vectors in {classes} classes, got {counts}")
     if tuple(model.shape_fit_)[1:] != (d,):
         raise ValueError(f"expected {d} features, got data of shape {model.shape_fit_}")
-    if precomputed:  # compiled code reads the kernel values of the support vectors
-        check_indices(model.support_, (n,), min(d, model.shape_fit_[0]))
+    known = range(min(d, model.shape_fit_[0]))
+    if precomputed and not {*model.support_.tolist()} <= {*known}:  # columns of kernel values
+        raise ValueError(f"expected support vectors among {len(known)} columns")
     if not (np.isscalar(model._gamma) and np.isfinite(model._gamma)):
         raise ValueError(f"expected a finite gamma, got {model._gamma!r}")
 

@@ -88,11 +88,9 @@ class Target:
         labels: TargetKind = "boolean" if kind == "boolean" else "categorical"
         if kind == "numeric":
             values = read_numbers(column)
-            distinct, integers = np.unique(values).size, bool(is_integer(values).all())
-            few = distinct == 2 or distinct <= min(MAX_CLASSES, rows / ROWS_PER_CLASS)
-            task = task or ("classification" if integers and few else "regression")
+            task = task or guess_task(values)
             # fractional class labels become text
-            labels = "integer" if integers else "categorical"
+            labels = "integer" if is_integer(values).all() else "categorical"
         task = task or "classification"
         target = cls(str(column.name), task, "numeric" if task == "regression" else labels)
         distinct = np.unique(target.values(column)).size
@@ -333,9 +331,8 @@ def guess_task(y: npt.ArrayLike | None) -> Task:
     if values.dtype.kind not in "iuf":
         return "classification"
     distinct = np.unique(values).size
-    whole = bool(np.isfinite(values).all() and (values == np.floor(values)).all())
-    few = distinct <= min(MAX_CLASSES, values.size / ROWS_PER_CLASS)
-    return "classification" if whole and (few or distinct == 2) else "regression"
+    few = distinct == 2 or distinct <= min(MAX_CLASSES, values.size / ROWS_PER_CLASS)
+    return "classification" if few and is_integer(values).all() else "regression"
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> str:

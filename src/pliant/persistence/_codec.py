@@ -1,0 +1,306 @@
+"""Convert a model to JSON data and bytes of arrays, and back.
+
+A model becomes a list of parts: objects, containers and arrays. A part is a JSON list of the number
+of its kind and its values, each a plain value or a reference ``[k]`` to the earlier part k. Hence
+no part contains itself, and shared parts are stored once. The last part is the model.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.model_selection._search import BaseSearchCV
+from sklearn.tree._tree import Tree
+from sklearn.utils import Bunch
+
+from pliant.core.estimators import BaseEstimator
+from pliant.core.exceptions import ModelFileError
+from pliant.core.text import quoted
+from pliant.core.typing import Array
+
+MAX_PARTS = 500_000
+"""Maximum number of parts in a file."""
+
+MAX_NESTED = 10 * MAX_PARTS
+"""Maximum number of parts in the model, counting a shared part at each use."""
+
+MAX_ROW_BYTES = 100_000_000
+"""Maximum number of bytes in arrays restored from rows that are stored once."""
+
+TYPES = {
+    f"{kind.__module__}.{kind.__name__}": kind
+    for kind in (str, int, float, np.float32, np.float64, np.int32, np.int64, np.bool_, np.str_)
+}
+"""Types that may be values of parameters, such as the dtype of an encoder."""
+
+TREE, U4 = "sklearn.tree._tree.Tree", np.dtype("<u4")
+"""Name of compiled trees, and type of row numbers."""
+
+
+def type_name(kind: Any) -> str:
+    """Return the full name of a type or function."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+class Encoder:
+    """Collects the parts of a model.
+
+    Parameters
+    ----------
+    trusted : frozenset of str
+        The full names of the types of objects; other types raise ModelFileError.
+
+    Attributes
+    ----------
+    kinds, parts : list
+        JSON data: the kinds, each with what its parts share, and the parts.
+    data : bytearray
+        The bytes of all arrays.
+    """
+
+    def __init__(self, trusted: frozenset[str]) -> None:
+        self.trusted = trusted
+        self.kinds: list[list[Any]] = []
+        self.parts: list[list[Any]] = []
+        self.data = bytearray()
+        self._numbers: dict[str, int] = {}  # of the kinds
+        self._known: dict[int, tuple[Any, Any]] = {}  # values with their references, by id
+        self._arrays: dict[int, list[tuple[list[Any], Array]]] = {}  # parts by kind
+
+    def encode(self, model: object) -> None:
+        """Encode a model, then store its arrays."""
+        self._encode(model, "model")
+        for number, pieces in self._arrays.items():
+            self._store(self.kinds[number], pieces)
+
+    def _encode(self, value: Any, where: str) -> Any:
+        """Return a plain value, or the reference to its part."""
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if id(value) not in self._known:
+            # with the value, so that its id stays unique
+            self._known[id(value)] = value, self._encode_part(value, where)
+        return self._known[id(value)][1]
+
+    def _encode_part(self, value: Any, where: str) -> Any:
+        """Add a part for a value, after the parts in it, and return its reference."""
+        kind = type(value)
+        if isinstance(value, BaseSearchCV):  # the best estimator stands for the search
+            return self._encode(getattr(value, "best_estimator_", value.estimator), where)
+        if kind in (list, tuple):
+            items = [self._encode(item, f"{where}[{i}]") for i, item in enumerate(value)]
+            return self._add([kind.__name__], *items)
+        if kind in (dict, Bunch):
+            pairs = [(key, f"{where}.{key}", item) for key, item in value.items()]
+            items = [self._encode(each, place) for k, place, v in pairs for each in (k, v)]
+            return self._add([kind.__name__], *items)
+        if kind is slice:
+            ends = (value.start, value.stop, value.step)
+            return self._add(["slice"], *(self._encode(end, where) for end in ends))
+        if isinstance(value, np.dtype):
+            return self._add(["dtype"], self._encode(np.lib.format.dtype_to_descr(value), where))
+        if isinstance(value, type) and type_name(value) in TYPES:
+            return self._add(["type"], type_name(value))
+        if kind is np.ndarray and value.dtype.kind == "O":
+            items = self._encode(value.ravel().tolist(), where)
+            return self._add(["objects"], items, *value.shape)
+        if kind is np.ndarray or isinstance(value, np.generic):
+            return self._encode_array(value)
+        if type_name(kind) not in self.trusted:
+            function = callable(value) and hasattr(value, "__qualname__")
+            what = f"the function {quoted(type_name(value))}" if function else None
+            raise ModelFileError(
+                f"{quoted(where)} is {what or f'a {quoted(type_name(kind))}'}; a model file may "
+                "contain only plain values, arrays, and the estimators and kernels on a closed list"
+            )
+        if kind is Tree:
+            _, arguments, state = value.__reduce__()
+            return self._add([TREE], self._encode(arguments, where), self._encode(state, where))
+        state = _stored_state(value)
+        items = [self._encode(part, f"{where}.{name}") for name, part in state.items()]
+        return self._add([type_name(kind), list(state)], *items)
+
+    def _encode_array(self, value: Any) -> Any:
+        """Add a part for an array or a scalar, and store its rows later."""
+        if isinstance(value, np.generic):
+            return self._add(["scalar"], self._encode_array(np.atleast_1d(value)))
+        if value.ndim == 0:
+            return self._add(["point"], self._encode_array(np.atleast_1d(value)))
+        if value.flags.fnc:
+            return self._add(["transposed"], self._encode_array(value.T))
+        descr = np.lib.format.dtype_to_descr(check_dtype(value.dtype))
+        reference = self._add(["array", descr, value.shape[1:], None], None, len(value))
+        part = self.parts[reference[0]]
+        self._arrays.setdefault(part[0], []).append((part, value))
+        return reference
+
+    def _add(self, kind: list[Any], *values: Any) -> list[int]:
+        """Add a part and return its reference."""
+        number = self._numbers.setdefault(repr(kind), len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(kind)
+        self.parts.append([number, *values])
+        return [len(self.parts) - 1]
+
+    def _store(self, kind: list[Any], pieces: list[tuple[list[Any], Array]]) -> None:
+        """Store arrays of rows of the same type; repeated rows, as in pairs of classes, once."""
+        contents, numbers = [rows.tobytes() for _, rows in pieces], dict[bytes, int]()
+        first = pieces[0][1]
+        step = first.itemsize * math.prod(first.shape[1:])
+        if len(pieces) > 1 and first.ndim > 1 and 0 < sum(map(len, contents)) <= MAX_ROW_BYTES:
+            texts = [[text[i : i + step] for i in range(0, len(text), step)] for text in contents]
+            places = [[numbers.setdefault(row, len(numbers)) for row in each] for each in texts]
+            if 2 * len(numbers) <= sum(map(len, places)):
+                kind[3] = [len(self.data), len(numbers)]
+                self.data += b"".join(numbers)
+                contents = [np.array(each, U4).tobytes() for each in places]
+        for (part, _), content in zip(pieces, contents, strict=True):
+            part[1] = len(self.data)
+            self.data += content
+
+
+class Decoder:
+    """Builds the parts of a model.
+
+    Parameters
+    ----------
+    kinds : list
+        The kinds of the parts. All names are compared with `trusted` here, so that nothing is
+        built if one is unknown.
+    data : bytes
+        The bytes of the arrays.
+    trusted : frozenset of str
+        The full names of the types of objects.
+    """
+
+    def __init__(self, kinds: list[list[Any]], data: bytes, trusted: frozenset[str]) -> None:
+        self.data, self.free_bytes = data, len(data) + MAX_ROW_BYTES
+        known = {*MAKERS, "array", *trusted}
+        if unknown := [name for name, *_ in kinds if name not in known]:
+            raise ModelFileError(f"the file names {quoted(unknown[0])}, which is not on the list")
+        self.makers = [self._maker(*kind) for kind in kinds]
+
+    def decode(self, parts: list[list[Any]]) -> Any:
+        """Build all parts and return the last, the model."""
+        if len(parts) > MAX_PARTS:
+            raise ModelFileError(f"expected at most {MAX_PARTS} parts, got {len(parts)}")
+        built, sizes = list[Any](), list[int]()
+        for number, *values in parts:
+            sizes.append(1 + sum(sizes[value[0]] for value in values if type(value) is list))
+            if sizes[-1] > MAX_NESTED:
+                raise ModelFileError(f"expected at most {MAX_NESTED} nested objects")
+            arguments = (built[value[0]] if type(value) is list else value for value in values)
+            built.append(self.makers[number](*arguments))
+        return built[-1]
+
+    def _maker(self, name: str, *shared: Any) -> Callable[..., Any]:
+        """Return a function that makes a part of a kind from its values."""
+        if name == "array":
+            return self._array_maker(*shared)
+        if name in MAKERS:
+            return MAKERS[name]
+        module, _, attribute = name.rpartition(".")
+        kind, (names,) = getattr(importlib.import_module(module), attribute), shared
+        return lambda *values: _make_object(kind, dict(zip(names, values, strict=True)))
+
+    def _array_maker(
+        self, descr: Any, tail: list[int], table: list[int] | None
+    ) -> Callable[[int, int], Array]:
+        """Return a function that makes arrays of rows of shape `tail`.
+
+        If given, a table holds the distinct rows, and the arrays are stored as row numbers.
+        """
+        dtype = check_dtype(np.lib.format.descr_to_dtype(descr))
+        known = None if table is None else self._view(dtype, tail, *table)
+
+        def make(start: int, n: int) -> Array:
+            rows = (
+                self._view(dtype, tail, start, n) if known is None else self._view(U4, [], start, n)
+            )
+            self.free_bytes -= n * math.prod(tail) * dtype.itemsize
+            if self.free_bytes < 0:
+                raise ModelFileError(f"expected at most {MAX_ROW_BYTES} bytes of repeated rows")
+            return rows.copy() if known is None else known[rows]
+
+        return make
+
+    def _view(self, dtype: np.dtype[Any], tail: list[int], start: int, n: int) -> Array:
+        """Return n rows of shape `tail` that start at a byte of the data, without a copy."""
+        sizes = (n, start, *tail)
+        if not all(type(size) is int and 0 <= size <= len(self.data) + MAX_PARTS for size in sizes):
+            raise ModelFileError(f"expected sizes of an array, got {quoted(sizes)}")
+        rows = np.frombuffer(self.data, dtype, n * math.prod(tail), start)
+        return rows.reshape(n, *tail)
+
+
+def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the type of an array's entries; raise ModelFileError unless they are plain values."""
+    fields = [dtype[name] for name in dtype.names] if dtype.names else [dtype]
+    if not {each.kind for each in fields} <= set("biufSU"):
+        raise ModelFileError(f"expected an array of plain values, got the type {quoted(dtype)}")
+    return dtype
+
+
+def _stored_state(value: Any) -> dict[str, Any]:
+    """Return the attributes of an object to store.
+
+    They omit random states set by ``fit`` and the loss of boosted trees, which is restored in
+    `check_parts`; column selectors are replaced by the selected columns.
+    """
+    kind: Any = type(value)
+    state = kind.__getstate__(value) or {}
+    if not isinstance(value, BaseEstimator):
+        return dict(state)
+    parameters, random = value.get_params(deep=False), np.random.RandomState | np.random.Generator
+    result = {
+        name: part
+        for name, part in state.items()
+        if name in parameters or not (isinstance(part, random) or name in ("_loss", "_scorer"))
+    }
+    if isinstance(value, ColumnTransformer) and hasattr(value, "transformers_"):
+        result["transformers"] = value.transformers_[: len(value.transformers)]
+    return result
+
+
+def _make_object(kind: Any, state: dict[str, Any]) -> Any:
+    """Return an object with the given attributes."""
+    result = object.__new__(kind)
+    if hasattr(kind, "__setstate__"):
+        kind.__setstate__(result, state)
+    else:
+        vars(result).update(state)
+    return result
+
+
+def _make_tree(arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
+    """Return the compiled tree of a decision tree."""
+    result = Tree(*arguments)
+    result.__setstate__(state)
+    return result
+
+
+def _make_dict(*items: Any) -> dict[Any, Any]:
+    """Return a dict of alternating keys and values."""
+    return dict(zip(items[::2], items[1::2], strict=True))
+
+
+MAKERS: dict[str, Callable[..., Any]] = {
+    "list": lambda *items: list(items),
+    "tuple": lambda *items: items,
+    "dict": _make_dict,
+    "Bunch": lambda *items: Bunch(**_make_dict(*items)),
+    "slice": slice,
+    "dtype": np.lib.format.descr_to_dtype,
+    "type": TYPES.__getitem__,
+    "objects": lambda items, *shape: np.fromiter(items, object, len(items)).reshape(shape),
+    "scalar": lambda array: array[0],
+    "point": lambda array: array.reshape(()),
+    "transposed": np.transpose,
+    TREE: _make_tree,
+}
+"""Functions that make a part from its values; `Decoder` makes arrays and other objects."""
