@@ -26,7 +26,6 @@ from pliant.cli.options import (
 )
 from pliant.cli.outputs import (
     STDOUT,
-    announced,
     check_outputs,
     print_result,
     print_status,
@@ -144,14 +143,11 @@ def train(
     if out is not None:
         check_saving(model, len(classes) if sample.task == "classification" else 0)
     start, n_rows = time.perf_counter(), len(sample.y)
-    line = f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}"
-    scores = () if protocol is None else cross_validate(model, sample, protocol)
-    folds = list(announced(scores, line))
+    print_status(f"Learning from {n_rows} rows: {count(cv + 1, 'fit')}")
+    folds = [] if protocol is None else cross_validate(model, sample, protocol)
     begun = time.perf_counter()
     model.fit(sample.X, sample.y)
     seconds = time.perf_counter() - begun
-    if not folds:
-        print_status(line)
     fitted, names = last_step(model), names_after(model, schema.feature_names)
     result = {
         "method": method.name,

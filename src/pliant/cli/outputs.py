@@ -10,13 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
 from pliant.core.text import printable, quoted, remove_controls
-
-T = TypeVar("T")
 
 STDOUT = Path("-")
 """The file name that stands for stdout."""
@@ -69,14 +67,6 @@ def _warning_printer() -> Callable[..., None]:
             print_status(f"Warning: {text}")
 
     return print_warning
-
-
-def announced(items: Iterable[T], text: str) -> Iterator[T]:
-    """Yield items, and print a line before the first, so that an earlier error appears alone."""
-    for number, item in enumerate(items):
-        if number == 0:
-            print_status(text)
-        yield item
 
 
 class _TrialEnded(Exception):

@@ -15,7 +15,7 @@ import typer
 from sklearn.pipeline import Pipeline
 
 from pliant.cli.options import Text, Texts, flag, option, with_table_options
-from pliant.cli.outputs import STDOUT, announced, check_outputs, print_status
+from pliant.cli.outputs import STDOUT, check_outputs, print_status
 from pliant.comparison.reading import TablePipeline, described_format
 from pliant.comparison.search import last_step
 from pliant.core.exceptions import ModelFileError, TableError
@@ -93,7 +93,8 @@ def predict(
             sys.stdout.reconfigure(encoding="utf-8", newline="")
         write_csv(sys.stdout, predictions)
         return
-    write_predictions(out, announced(predictions, "Predicting rows"))
+    print_status("Predicting rows")
+    write_predictions(out, predictions)
     print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -191,15 +191,17 @@ def _scoring(method: Method, sample: Sample, protocol: Protocol) -> tuple[Metric
 
 def cross_validate(
     model: BaseEstimator, sample: Sample, protocol: Protocol
-) -> Iterator[dict[str, float]]:
+) -> list[dict[str, float]]:
     """Cross-validate a model on the folds of the first repeat.
 
-    Yields, for each fold, the scores of ``predict`` on labelled rows by metric title.
+    Returns, for each fold, the scores of ``predict`` on labelled rows by metric title.
     """
+    folds = []
     for fold in range(protocol.folds):
         train, test = outer_split(sample, protocol, 0, fold)
         fitted = clone(model).fit(sample.X[train], sample.y[train])
         test = test[sample.labelled(sample.y[test])]
         predictions = Predictions(fitted.predict(sample.X[test]))
         scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
-        yield {title: score for title, score in scores.items() if score is not None}
+        folds.append({title: score for title, score in scores.items() if score is not None})
+    return folds
