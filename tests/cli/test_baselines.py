@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from pliant import LABRBFClassifier
-from pliant.cli.fit import _default_method
 from pliant.comparison import BASELINES, Protocol, Sample
 from pliant.comparison.folds import outer_split
 from pliant.persistence import load
@@ -39,8 +38,6 @@ def test_without_a_method_it_is_lab_rbf(pliant):
     assert fit(pliant, "sick", *words).startswith("lab-rbf: classification of 'sick'")
     assert json.loads(Path("r.json").read_text(encoding="utf-8"))["method"] == "lab-rbf"
     assert isinstance(load("m.pliant")[-1], LABRBFClassifier)
-    assert _default_method({"kernel": "precomputed"}) == "dank"
-    assert _default_method({"kernel": "linear"}) == _default_method({}) == "lab-rbf"
 
 
 @pytest.mark.parametrize(

@@ -234,9 +234,7 @@ def test_an_interrupted_fit_leaves_nothing(pliant, folder, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "Unable to allocate 3 TiB"])
-def test_the_memory_that_is_missing_is_named_in_bytes(text):
+def test_missing_memory_is_one_line_with_remedies(text):
     line = format_error(MemoryError(text))
-    shown = f" - {text}" if text else ""
-    needed = rf"not enough memory: more than \d+ bytes \([\d.]+ [MG]B\){shown}; use fewer rows, .*"
-    assert re.fullmatch(needed, line)
+    assert line.startswith(f"not enough memory{f': {text}' if text else ''}; use fewer rows, ")
     assert exit_code(MemoryError(text)) == 1

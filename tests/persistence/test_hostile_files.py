@@ -144,7 +144,7 @@ def test_unknown_types_are_refused_before_anything_is_built(tmp_path, valid, for
 
 
 ODD = {
-    "type": (["type"], "builtins.eval"), "later part": (["list"], [10**6]), "itself": (["list"], 0),
+    "type": (["type"], "builtins.eval"),
     "three ends": (["slice"], 1, 2, 3, 4), "odd dict": (["dict"], "a"), "text": (["dtype"], "!"),
     "tree without arguments": (["sklearn.tree._tree.Tree"],), "kind": (["list"], {"a": 1}),
     "object without attributes": (["sklearn.svm._classes.SVC", []],),
@@ -169,6 +169,15 @@ ODD = {
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD.keys())
 def test_odd_parts_are_refused(tmp_path, valid, odd):
     refusal(tmp_path, with_json(valid, lambda root: put(root, *odd)))
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 10**6])
+def test_a_part_that_contains_itself_or_a_later_part_is_refused(tmp_path, valid, ahead):
+    def change(root):
+        root["kinds"].append(["list"])
+        root["parts"].append([len(root["kinds"]) - 1, [len(root["parts"]) + ahead]])
+
+    assert "IndexError" in refusal(tmp_path, with_json(valid, change))
 
 
 def test_objects_that_share_parts_without_end_are_refused(tmp_path, valid):

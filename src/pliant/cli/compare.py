@@ -29,7 +29,6 @@ from pliant.cli.options import (
 from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
 from pliant.cli.report import (
     format_facts,
-    program_name,
     quote_path,
     summarize_scores,
 )
@@ -398,9 +397,7 @@ def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
         longer = "" if results[-1].interrupted else " and a larger --budget"
         steps.append(f"the same command with --resume{longer}: runs the missing folds")
     if plan.out is not None:
-        steps.append(
-            f"{program_name()} predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv"
-        )
+        steps.append(f"pliant predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv")
     elif len(results) == 1:
         resume = "--resume " if plan.journal else ""
         steps.append(f"the same command with {resume}--out model.pliant: saves the model")

@@ -15,7 +15,7 @@ from pliant.cli.compare import Plan, parse_duration, race, results_as_text
 from pliant.cli.exit_codes import ExitCode
 from pliant.cli.options import Seed, option
 from pliant.cli.outputs import check_outputs, print_result
-from pliant.cli.report import program_name, quote_path
+from pliant.cli.report import quote_path
 from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Protocol
 from pliant.core.exceptions import TableError
@@ -50,14 +50,14 @@ def demo(
         plan = Plan(tuple(map(Path, tables)), "target", METHODS, budget, protocol)
         results = race(replace(plan, command=context.obj))
         write_report(results, "report.html")
-    me, table = program_name(), quote_path(out / next(iter(tables)))
+    table = quote_path(out / next(iter(tables)))
     report = printable(out / "report.html", 200)
     model = quote_path(out / "model.pliant")
     print_result(
         f"{results_as_text(results)}\n\nOpen {report} in a browser. Next:\n"
-        f"  {me} fit {table} --target target --out {model}\n"
-        f"  {me} predict {model} {table} --interval 0.9\n"
-        f"  {me} compare YOUR_TABLE.csv --target COLUMN --report report.html"
+        f"  pliant fit {table} --target target --out {model}\n"
+        f"  pliant predict {model} {table} --interval 0.9\n"
+        f"  pliant compare YOUR_TABLE.csv --target COLUMN --report report.html"
     )
     if results[-1].interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)

@@ -123,7 +123,7 @@ def train(
     folds, or 0 to skip the cross-validation.
     """
     given = parse_parameters(words)
-    method = named(method_name or _default_method(given))
+    method = named(method_name or "lab-rbf")
     _check_method(method, out)
     sample = read_sample(
         table, target, folds=cv or None, most_rows=method.max_rows, **vars(options)
@@ -176,12 +176,6 @@ def train(
     if out is not None:
         save(from_frames(model, schema), out, metadata=result)
     return result
-
-
-def _default_method(given: dict[str, Any]) -> str:
-    """Return LAB-RBF, which needs no tuning, or DANK for a precomputed kernel matrix."""
-    precomputed = isinstance(given.get("kernel"), str) and given["kernel"] == "precomputed"
-    return "dank" if precomputed else "lab-rbf"
 
 
 def _check_method(method: Method, out: Path | None) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import shutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -117,7 +114,7 @@ def format_fit(result: Mapping[str, Any]) -> str:
     if result["model_file"] is None:
         return "\n\n".join([*blocks, "The model was not saved: add --out MODEL to save it."])
     path = quote_path(result["model_file"])
-    ending = f"Saved {path}\nNext: {program_name()} predict {path} TABLE --out predictions.csv"
+    ending = f"Saved {path}\nNext: pliant predict {path} TABLE --out predictions.csv"
     return "\n\n".join([*blocks, ending])
 
 
@@ -210,13 +207,6 @@ def format_facts(pairs: Iterable[Fact]) -> str:
         lines.append(f"{name:<{indent}}{first}".rstrip())
         lines.extend(" " * indent + other for other in others)
     return "\n".join(lines)
-
-
-def program_name() -> str:
-    """Return the command ``pliant``, or the path of its script if it is not on PATH."""
-    script = Path(sys.argv[0])
-    off_path = script.stem == "pliant" and not shutil.which("pliant")
-    return quote_path(script) if off_path else "pliant"
 
 
 def quote_path(path: object) -> str:

@@ -6,11 +6,10 @@ A table is a sequence of rows, and a row maps column keys to cells. A cell is a 
 
 from __future__ import annotations
 
-import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, isfinite, log10, prod
+from math import floor, isfinite, log10
 from numbers import Integral, Real
 from statistics import median
 from typing import NamedTuple, TypeAlias, TypeGuard
@@ -104,29 +103,13 @@ def share_text(value: float, spread: float) -> str:
 
 
 def shortage(error: MemoryError) -> str:
-    """Return an error message with the requested bytes or the peak memory, and remedies."""
-    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
-    if shape is not None and dtype is not None:
-        size = prod(shape) * np.dtype(dtype).itemsize
-        needed = f"{size} bytes ({bytes_of(size)}) for an array of shape {printable(shape)}"
-    else:
-        text = printable(" ".join(str(error).split()), 200).rstrip(".")
-        needed = " - ".join(filter(None, (_peak_memory(), text))) or "unknown size"
+    """Return an error message with the array that NumPy names, if any, and remedies."""
+    text = printable(" ".join(str(error).split()), 200).rstrip(".")
     return (
-        f"not enough memory: {needed}; use fewer rows, a smaller cache (cache_mb), more memory, or "
-        "lab-rbf, whose memory use grows linearly, not quadratically, with the number of rows"
+        f"not enough memory{f': {text}' if text else ''}; use fewer rows, a smaller cache "
+        "(cache_mb), more memory, or lab-rbf, whose memory use grows linearly, not quadratically, "
+        "with the number of rows"
     )
-
-
-def _peak_memory() -> str:
-    """Return the peak memory usage of this process as text, or "" if unavailable."""
-    try:
-        import resource
-    except ImportError:
-        return ""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    peak *= 1 if sys.platform == "darwin" else 1024
-    return f"more than {peak} bytes ({bytes_of(peak)})"
 
 
 class Score(NamedTuple):

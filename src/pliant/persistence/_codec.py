@@ -118,7 +118,7 @@ class Encoder:
                 f"{quoted(where)} is {what or f'a {quoted(type_name(kind))}'}; a model file may "
                 "contain only plain values, arrays, and the estimators and kernels on a closed list"
             )
-        if kind is Tree:
+        if isinstance(value, Tree):
             _, arguments, state = value.__reduce__()
             return self._add([TREE], self._encode(arguments, where), self._encode(state, where))
         state = _stored_state(value)
