@@ -47,11 +47,12 @@ def refused(pliant):
         done = pliant(*words)
         assert done.code == code, done
         assert done.out == ""
-        assert done.err.startswith("Error: ")
-        assert done.err.count("\n") == 1
-        assert done.err[:-1].isprintable()
+        *notes, error = done.err.splitlines(keepends=True)
+        assert all(note.startswith("Learning from ") for note in notes)
+        assert error.startswith("Error: ")
+        assert error[:-1].isprintable()
         assert sorted(Path().iterdir()) == before, "something was left behind"
-        return done.err[len("Error: ") : -1]
+        return error[len("Error: ") : -1]
 
     return run
 

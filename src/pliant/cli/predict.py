@@ -93,7 +93,6 @@ def predict(
             sys.stdout.reconfigure(encoding="utf-8", newline="")
         write_csv(sys.stdout, predictions)
         return
-    print_status("Predicting rows")
     write_predictions(out, predictions)
     print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
 
