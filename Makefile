@@ -35,6 +35,7 @@ $(VENV)/.%: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/.all
 	@$(BIN)/pliant demo --out demo-output
+	@echo "In this clone, pliant is $(BIN)/pliant."
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
