@@ -13,6 +13,8 @@ suffice, each started at the solution of the previous one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from pliant.core.progress import Progress, Result, Status
@@ -58,7 +60,8 @@ def solve(
     Result
         `n_iter` counts the two-coordinate steps; `history` has one entry per model.
     """
-    state = SequentialState(problem, start, tol, max_iter, callback)
+    limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+    state = SequentialState(problem, problem.at(start), tol, limit, callback)
     while True:
         certificate, status = state.certify()
         if status is not None:
@@ -75,43 +78,26 @@ def solve(
     )
 
 
+@dataclass
 class SequentialState:
     """State of the solver: the point, the next model's share, counters and history."""
 
-    limit: int
+    problem: HadamardDual
     point: DualPoint
-    share: float
-    relative_gap: float
-    best_value: float
-    least_gap: float
-    reference: tuple[float, float]  # value and gap at the last model with `PROGRESS`
-    rejected: int  # this and the next two: numbers of consecutive models
-    idle: int
-    slow: int
-    n_iter: int
-    stopped: bool
-
-    def __init__(
-        self,
-        problem: HadamardDual,
-        start: Array,
-        tol: float,
-        max_iter: int,
-        callback: Callback | None,
-    ) -> None:
-        self.problem = problem
-        self.tol = tol
-        self.limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
-        self.callback = callback
-        self.point = problem.at(start)
-        self.share = 1.0
-        self.relative_gap = np.inf
-        self.best_value, self.least_gap = -np.inf, np.inf
-        self.reference = (-np.inf, np.inf)
-        self.rejected = self.idle = self.slow = 0
-        self.n_iter = 0
-        self.stopped = False
-        self.history: list[Progress] = []
+    tol: float
+    limit: int
+    callback: Callback | None
+    share: float = 1.0
+    relative_gap: float = np.inf
+    best_value: float = -np.inf
+    least_gap: float = np.inf
+    reference: tuple[float, float] = (-np.inf, np.inf)  # value and gap at the last `PROGRESS`
+    rejected: int = 0  # this and the next two: numbers of consecutive models
+    idle: int = 0
+    slow: int = 0
+    n_iter: int = 0
+    stopped: bool = False
+    history: list[Progress] = field(default_factory=list)
 
     def certify(self) -> tuple[Certificate, Status | None]:
         """Return the certificate of the current point, and a status if the solver stops."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +97,8 @@ def solve(
             raise ValueError(f"expected a start of shape {problem.linear.shape}, got {start.shape}")
         start = project_box_hyperplane(start, problem.lower, problem.upper)
         fields = problem.fields(start)
-    state = SMOState(problem, start, fields, max_iter, callback)
+    limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
+    state = SMOState(problem, start, fields, limit, callback)
     while True:
         certificate, status = state.certify(tol, violation)
         if status is not None:
@@ -110,36 +112,29 @@ class _Stopped(Exception):
     """The callback requested a stop between two blocks of kernel values."""
 
 
+@dataclass
 class SMOState:
     """Iterate of the solver with its fields, counters and history."""
 
-    best_value: float
-    least_gap: float
-    intercept: float
+    problem: MarginDual
     beta: Array
     fields: tuple[Array, Array]
+    limit: int
+    callback: Callable[[Progress], Any] | None
+    n_iter: int = 0
+    work: float = 0.0  # cost of all steps, in units of reading one kernel value
+    newton: NewtonSchedule | None = None
+    idle_rounds: int = 0
+    rounds_since_fields: int = 0  # since the fields were last computed from beta
+    best_value: float = -np.inf
+    least_gap: float = np.inf
+    intercept: float = 0.0
+    stopped: bool = False
+    history: list[Progress] = field(default_factory=list)
 
-    def __init__(
-        self,
-        problem: MarginDual,
-        beta: Array,
-        fields: tuple[Array, Array],
-        max_iter: int,
-        callback: Callable[[Progress], Any] | None,
-    ) -> None:
-        self.problem = problem
-        self.move_to(beta, fields)
-        self.limit: int = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
-        self.callback = callback
-        self.n_iter: int = 0
-        self.work: float = 0.0  # cost of all steps, in units of reading one kernel value
-        self.newton: NewtonSchedule | None = None
+    def __post_init__(self) -> None:
         self.rng: np.random.Generator = np.random.default_rng(0)
-        self.idle_rounds: int = 0
-        self.rounds_since_fields: int = 0  # since the fields were last computed from beta
-        self.best_value, self.least_gap, self.intercept = -np.inf, np.inf, 0.0
-        self.stopped: bool = False
-        self.history: list[Progress] = []
+        self.move_to(self.beta, self.fields)
 
     def move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
         """Set the iterate and its fields."""
