@@ -179,7 +179,7 @@ MACHINE = [
     ("support_vectors_", lambda a: a.astype(np.float32)), ("_sparse", True),
     ("support_vectors_", lambda a: np.asfortranarray(a)), ("support_", lambda a: a[:3].copy()),
     ("_n_support", lambda a: a[:1].copy()), ("_dual_coef_", lambda a: a[:, :-1].copy()),
-    ("_intercept_", lambda a: a[:0].copy()), ("n_features_in_", 5),
+    ("_intercept_", lambda a: a[:0].copy()), ("n_features_in_", 5), ("n_features_in_", 4.0),
     ("shape_fit_", (150, 9)), ("kernel", "precomputed"), ("degree", 2.5),
     ("_impl", "one_class"), ("support_", [1, 2]), ("_validate_for_predict", Gaussian()),
 ]  # fmt: skip

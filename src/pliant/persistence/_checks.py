@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,8 @@ def _check_attributes(value: Any) -> None:
             raise ValueError(f"attribute {name!r:.80} hides a class attribute of {kind.__name__}")
     if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
         raise ValueError(f"expected classes_ to be one-dimensional, got {classes!r:.80}")
+    if not isinstance(width := state.get("n_features_in_", 0), Integral):
+        raise ValueError(f"expected n_features_in_ to be an integer, got {width!r:.80}")
     if isinstance(state.get("n_jobs"), int):  # some estimators start n_jobs threads in predict
         state["n_jobs"] = min(state["n_jobs"], os.cpu_count() or 1)
 
