@@ -28,7 +28,7 @@ def quick(**options):
 def test_killed_worker_does_not_change_the_result(phase, tmp_path, monkeypatch):
     monkeypatch.setattr(collection, "SAMPLE_ROWS", 500)
     kill_at = {"sample": 3, "reduction": ROWS // LENGTH + 4, "prediction": 3}[phase]
-    with dask.config.set(scheduler="synchronous"):
+    with dask.config.set(scheduler=dask.get):
         here = quick().fit(table()[:, :3], table()[:, 3])
         expected = here.predict(table()[:, :3]).compute()
     rows = table(tmp_path, kill_at)

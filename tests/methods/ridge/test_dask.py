@@ -113,7 +113,7 @@ def test_partitions_that_are_empty_or_of_unlike_types():
 def test_nan_where_numbers_are_missing():
     """The message names the partition and the row."""
     missing = np.where(np.arange(400) == 250, np.nan, Y)
-    frame = pd.DataFrame(X, columns=["u", "v", "w"])
+    frame = pd.DataFrame(X.copy(), columns=["u", "v", "w"])
     frame.loc[250, "v"] = np.nan
     model = SketchedKernelRidge(n_centers=40, random_state=0, gamma=1.0)
     nullable = dd.from_pandas(frame.convert_dtypes(), npartitions=4)

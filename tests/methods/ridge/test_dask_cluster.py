@@ -23,7 +23,7 @@ def test_a_worker_that_is_killed_changes_nothing(phase, tmp_path):
     """The fit loses a worker in the middle of its iterations."""
     model = SketchedKernelRidge(n_centers=30, random_state=0, solver="cg", tol=1e-8)
     sound = table()
-    with dask.config.set(scheduler="synchronous"):
+    with dask.config.set(scheduler=dask.get):
         model.fit(sound[:, :3], sound[:, 3].compute())
         expected, passes = model.predict(sound[:, :3]).compute(), model.n_passes_
     n_parts = ROWS // LENGTH
