@@ -1,4 +1,4 @@
-"""Measures of kernel matrices: alignment, spectral ratio and effective rank."""
+"""Measures of kernel matrices: alignment and effective rank."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_gram, check_labels, check_points, has_fractions
 from pliant.methods.supervised.information import SideInformation, gram_of
 
-__all__ = ["effective_rank", "kernel_alignment", "spectral_ratio"]
+__all__ = ["effective_rank", "kernel_alignment"]
 
 
 def kernel_alignment(
@@ -80,48 +80,6 @@ def kernel_alignment(
         check_gram(K)
     cosine = np.vdot(_normalised("gram", K, centered), _normalised("target", Y, centered))
     return float(np.clip(cosine, -1.0, 1.0))
-
-
-@blas_limited
-def spectral_ratio(gram: npt.ArrayLike) -> float:
-    r"""Return the ratio of the nuclear norm to the Frobenius norm of a kernel matrix.
-
-    .. math::
-
-        \frac{\|K\|_*}{\|K\|_F} = \frac{\sum_i \lambda_i}{\sqrt{\sum_i \lambda_i^2}}
-        = \frac{\operatorname{tr} K}{\sqrt{\sum_{ij} K_{ij}^2}}
-
-    The ratio is 1 for a matrix of rank one, and sqrt(n) for a multiple of the identity. A larger
-    ratio means that the kernel represents more complex functions [1]_.
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_samples, n_samples)
-        Symmetric positive semi-definite kernel matrix K.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If the matrix is zero, or not square, symmetric, finite and positive semi-definite.
-
-    References
-    ----------
-    .. [1] M. Donini, F. Aiolli. Learning deep kernels in the space of dot product polynomials.
-       Machine Learning 106, 2017.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant.metrics import spectral_ratio
-    >>> spectral_ratio(np.eye(4)), spectral_ratio(np.ones((4, 4)))
-    (2.0, 1.0)
-    """
-    K = _psd(gram)
-    return float(np.trace(K) / np.linalg.norm(K))
 
 
 @blas_limited
