@@ -241,7 +241,8 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     if single and result.best_single is not None:
         chosen = result.best_single.method.name
     if chosen is None:
-        raise ValueError("no method finished a fold, so there is no model to save")
+        advice = "" if result.budget is None else "; raise --budget"
+        raise ValueError(f"no method finished a fold, so there is no model to save{advice}")
     entry = next((each for each in result.methods if each.name == chosen), None)
     if entry is not None and not entry.blends:
         raise ValueError(

@@ -70,7 +70,8 @@ def _claim(result: Outcome) -> str:
     """Return the recommended model with its expected score, and the best single method."""
     best, metric, expected = result.best, result.metric, result.expected
     if best is None:
-        return "no method finished a fold, so none can be recommended"
+        advice = "" if result.budget is None else "; a larger budget may help"
+        return f"no method finished a fold, so none can be recommended{advice}"
     digits = decimals([expected.mean], [None])
     ends = interval_text(expected, digits)
     around = f" ({ends})" if ends else ""
