@@ -29,6 +29,8 @@ def bumps_kernel(**changes):
 def test_kernel_values_whose_squares_overflow_are_refused():
     with pytest.raises(ValueError, match=r"expected finite kernel values .* of up to 1e\+140"):
         GKLRegressor(GeneralizedPolynomial(0.0, 1e75)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"expected finite integrals .*1e\+200: choose a smaller"):
+        GKLRegressor(GeneralizedPolynomial(0.0, 1e200)).fit(X, X[:, 0])
 
 
 # The optimum
