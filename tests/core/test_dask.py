@@ -71,7 +71,7 @@ def test_a_reduction_adds_up_all_tasks(count):
     assert max(seen, default=1) <= BRANCHES
 
 
-def test_partitions_that_are_no_arrays_are_one_clear_error():
+def test_partitions_that_are_not_as_declared_are_one_clear_error():
     def ragged(block):
         return [row[: 1 + k % 2] for k, row in enumerate(block.tolist())]
 
@@ -82,6 +82,9 @@ def test_partitions_that_are_no_arrays_are_one_clear_error():
     unknown = da.from_delayed(dask.delayed(ragged)(np.zeros((40, 2))), (np.nan, 2), dtype=float)
     with pytest.raises(ValueError, match=r"^expected partitions of X that are arrays: 'list'"):
         DaskRows.from_collection(unknown, y, None, labelled=False)
+    narrow = da.from_delayed(dask.delayed(np.zeros)((40, 1)), (np.nan, 2), dtype=float)
+    with pytest.raises(ValueError, match=r"^expected X with 2 columns as declared, got 1"):
+        DaskRows.from_collection(narrow, y, None, labelled=False)
     lists = y.map_blocks(lambda block: [[1, 2], [1]] * 10, dtype=float, meta=np.empty(0))
     for labels, name in (((lists, None), "y"), ((y, lists), "sample_weight")):
         with pytest.raises(ValueError, match=f"^expected {name} as an array: "):

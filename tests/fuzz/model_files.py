@@ -74,7 +74,8 @@ def case(seed, folder):
 
 def predicted(model, name):
     """Predict with a model; it may raise errors, but not read beyond its arrays."""
-    width = min(getattr(model, "n_features_in_", 3) or 3, 10_000)
+    width = getattr(model, "n_features_in_", 3)
+    width = min(width, 10_000) if width and isinstance(width, int) else 3
     rows = CODES if name == "codes" else np.resize(X, (20, width))
     for method in METHODS:
         with suppress(Exception):

@@ -106,10 +106,13 @@ class DaskRows:
         columns = list(X.columns) if is_frame(X) else []
         points = as_points(X)
         if np.isnan(points.shape[0]):
+            d = points.shape[1]
             try:
                 points = points.copy().compute_chunk_sizes()
             except AttributeError as error:
                 raise ValueError(f"expected partitions of X that are arrays: {error}") from error
+            if points.shape[1] != d:  # Dask trusts the first partition
+                raise ValueError(f"expected X with {d} columns as declared, got {points.shape[1]}")
         n = int(points.shape[0])
         if n < 2:
             raise ValueError(f"expected at least 2 rows in X, got {n}")

@@ -58,6 +58,13 @@ def _slack(K, pairs, signs, bounds, slack):
     return 0.0 if np.isinf(slack) else slack * cost
 
 
+def test_a_distance_of_zero_has_a_finite_penalty():
+    problem = DistanceBounds(np.ones((2, 2)), np.array([[0, 1]]), np.array([-1.0]), [1e30], 2.0)
+    certificate = problem.certificate(np.zeros(1), np.ones((2, 2)), 0.0)
+    ratio = np.log(np.finfo(float).tiny) - np.log(1e30)  # of the distance, at least tiny, to 1e30
+    assert certificate.value == pytest.approx(2.0 * (-1.0 - ratio))
+
+
 def test_certified_gap():
     model = learner().fit(X, PARTIAL)
     assert 0 <= model.dual_gap_ <= 1e-3 * (1 + model.objective_)

@@ -29,6 +29,8 @@ def bumps_kernel(**changes):
 def test_kernel_values_whose_squares_overflow_are_refused():
     with pytest.raises(ValueError, match=r"expected finite kernel values .* of up to 1e\+140"):
         GKLRegressor(GeneralizedPolynomial(0.0, 1e75)).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=r"expected finite integrals .*1e\+200: choose a smaller"):
+        GKLRegressor(GeneralizedPolynomial(0.0, 1e200)).fit(X, X[:, 0])
 
 
 # The optimum
@@ -150,3 +152,11 @@ def test_other_kernels_are_refused(kernel):
 def test_invalid_families_raise_one_clear_error(family, message):
     with pytest.raises(ValueError, match=message):
         GKLClassifier(family).fit(X, Y)
+
+
+def test_a_weight_that_underflows_leaves_the_interior_point_method():
+    points = np.array([[1.0, 1.0], [-1.0, 2.0], [3.0, 2.0], [2.0, 0.0], [2.0, 3.0]])
+    points[:, 1] *= 1e16
+    weights = [1.0, 1.0, 1e-300, 1.0, 1.0]
+    model = GKLClassifier().fit(points, [1, 0, 1, 0, 0], sample_weight=weights)
+    assert np.isfinite(model.decision_function(points)).all()

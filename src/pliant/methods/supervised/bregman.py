@@ -149,7 +149,9 @@ class DistanceBounds:
             return BoundsCertificate(gram, divergence, lower, gap, violation)
         # optimal slack x = xi/b - 1, with d_IS = x - log(1 + x), which is 0 if p meets the bound
         x = self.signs * np.maximum(self.signs * (p / self.bounds - 1.0), 0.0)
-        penalty = self.slack * np.asarray(x - np.log1p(x))
+        logs = np.log(p) - np.log(self.bounds)  # of 1 + x, which may round to 0
+        logs = np.where(x > -0.5, np.log1p(np.maximum(x, -0.5)), logs)
+        penalty = self.slack * np.asarray(x - logs)
         dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
         value, lower = divergence + float(penalty.sum()), log_det + float(dual.sum())
         gap = float((penalty - pull * p - dual).sum())  # by pair: the log-determinants cancel
