@@ -24,15 +24,7 @@ from pliant import (
     SCGLogDetLearner,
     TKLClassifier,
 )
-from pliant.kernels import (
-    Gaussian,
-    Laplacian,
-    Linear,
-    Matern,
-    On,
-    Polynomial,
-    WeightedSum,
-)
+from pliant.kernels import Gaussian, Laplacian, Linear, Matern, On, Polynomial, WeightedSum
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))

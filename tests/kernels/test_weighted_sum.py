@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.kernels import (
-    TL1,
-    Gaussian,
-    Kernel,
-    Laplacian,
-    Polynomial,
-    WeightedSum,
-)
+from pliant.kernels import TL1, Gaussian, Kernel, Laplacian, Polynomial, WeightedSum
 from tests.reference import naive_kernels as naive
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(6, 3))

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.papers.hadamard_cases import (
-    KNPL_OPTIMA,
-    cases,
-    classification_data,
-    gaussian_gram,
-)
+from tests.papers.hadamard_cases import KNPL_OPTIMA, cases, classification_data, gaussian_gram
 from tests.reference.dank_algorithm1 import gamma_matrix, gradient
 from tests.reference.knpl_admm import (
     admm,

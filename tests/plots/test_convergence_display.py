@@ -7,13 +7,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import (
-    DANKClassifier,
-    LogDetLearner,
-    NonPSDWarning,
-    TKLClassifier,
-    TKLRegressor,
-)
+from pliant import DANKClassifier, LogDetLearner, NonPSDWarning, TKLClassifier, TKLRegressor
 from pliant.plots import ConvergenceDisplay
 
 

@@ -8,12 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import (
-    DANKClassifier,
-    DANKRegressor,
-    LearnedKernelClassifier,
-    SCGLogDetLearner,
-)
+from pliant import DANKClassifier, DANKRegressor, LearnedKernelClassifier, SCGLogDetLearner
 from pliant.plots import GramDisplay, _common
 
 GRAM = np.array(

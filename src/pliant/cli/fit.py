@@ -24,13 +24,7 @@ from pliant.cli.options import (
     single_target,
     with_table_options,
 )
-from pliant.cli.outputs import (
-    STDOUT,
-    check_outputs,
-    print_result,
-    print_status,
-    write_json,
-)
+from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
 from pliant.cli.report import (
     describe_functions,
     describe_kernel,

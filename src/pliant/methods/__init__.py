@@ -7,12 +7,7 @@ from pliant import kernels
 from pliant.core.exceptions import set_public_module
 from pliant.methods.dank.batch import batch_decision_function
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
-from pliant.methods.dank.kernel import (
-    EXTENSIONS,
-    AdaptiveMatrix,
-    HadamardKernel,
-    PartitionedKernel,
-)
+from pliant.methods.dank.kernel import EXTENSIONS, AdaptiveMatrix, HadamardKernel, PartitionedKernel
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier

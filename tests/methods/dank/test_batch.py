@@ -5,12 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pliant import (
-    DANKClassifier,
-    DANKRegressor,
-    KNPLClassifier,
-    batch_decision_function,
-)
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, batch_decision_function
 from pliant.kernels import Polynomial
 from tests.papers.hadamard_cases import classification_data, regression_data
 from tests.reference.naive_hadamard import batch_decisions, classification

@@ -8,18 +8,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from pliant import (
-    DANKClassifier,
-    DANKRegressor,
-    KMeansPartition,
-    KNPLClassifier,
-    TKLClassifier,
-)
-from pliant.kernels import (
-    Gaussian,
-    HadamardKernel,
-    PartitionedKernel,
-)
+from pliant import DANKClassifier, DANKRegressor, KMeansPartition, KNPLClassifier, TKLClassifier
+from pliant.kernels import Gaussian, HadamardKernel, PartitionedKernel
 from pliant.persistence import load, save
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import conic

@@ -4,13 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant import (
-    DANKClassifier,
-    DANKRegressor,
-    FeatureScaleWarning,
-    KNPLClassifier,
-    KNPLRegressor,
-)
+from pliant import DANKClassifier, DANKRegressor, FeatureScaleWarning, KNPLClassifier, KNPLRegressor
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((40, 3))

@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from pliant import (
-    DANKClassifier,
-    DANKRegressor,
-    KNPLClassifier,
-    KNPLRegressor,
-    NonPSDWarning,
-)
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor, NonPSDWarning
 from pliant.datasets import make_speed_problem
 from pliant.kernels import TL1
 from pliant.methods.dank.problem import Spectrum

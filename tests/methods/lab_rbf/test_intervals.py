@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from pliant import LABRBFRegressor
 from pliant.methods import LABRBFErrorModel
 from pliant.methods.lab_rbf import constants, regressor
-from pliant.methods.lab_rbf.constants import (
-    MAX_RATIO,
-    MIN_COMMON_SHARE,
-    MIN_NOISE_SHARE,
-    MIN_PAIRS,
-)
+from pliant.methods.lab_rbf.constants import MAX_RATIO, MIN_COMMON_SHARE, MIN_NOISE_SHARE, MIN_PAIRS
 from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 4, "max_iter": 8, "random_state": 0, "transforms": None}

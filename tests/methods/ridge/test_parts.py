@@ -12,13 +12,7 @@ from pliant import SketchedKernelRidge
 from pliant.core.progress import Status
 from pliant.kernels import Gaussian, Laplacian, Scaled
 from pliant.methods.ridge import rows as blocks
-from pliant.methods.ridge.problem import (
-    Preconditioner,
-    Solver,
-    cg_limit,
-    factorize,
-    sample_centres,
-)
+from pliant.methods.ridge.problem import Preconditioner, Solver, cg_limit, factorize, sample_centres
 from pliant.methods.ridge.rows import (
     KernelValues,
     MemoryRows,

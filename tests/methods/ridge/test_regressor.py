@@ -11,12 +11,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeClassifier
 
-from pliant import (
-    LABRBFRegressor,
-    MKLRegressor,
-    SketchedKernelRidge,
-    SketchedKernelRidgeClassifier,
-)
+from pliant import LABRBFRegressor, MKLRegressor, SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.kernels import Gaussian, Laplacian
 from pliant.methods.ridge import rows
 from tests.methods.ridge.sketched_cases import BOTH, NEW, WEIGHTS, X, Y, objective, twin

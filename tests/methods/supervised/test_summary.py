@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pliant import (
-    LearnedKernelClassifier,
-    LogDetLearner,
-    OrderSpectralLearner,
-    SCGLogDetLearner,
-)
+from pliant import LearnedKernelClassifier, LogDetLearner, OrderSpectralLearner, SCGLogDetLearner
 from pliant.kernels import Gaussian
 from pliant.methods.summary import summarize
 from tests.methods.supervised.test_scg import data

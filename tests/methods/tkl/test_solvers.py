@@ -16,12 +16,7 @@ from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
-from tests.reference.naive_tessellated import (
-    gram,
-    quadratic,
-    random_shape,
-    tessellated_tensor,
-)
+from tests.reference.naive_tessellated import gram, quadratic, random_shape, tessellated_tensor
 from tests.reference.tessellated_sdp import (
     best_shape,
     by_shape_matrix,

@@ -78,13 +78,7 @@ from pliant.methods.svm.dual import (
     project_box_hyperplane,
     without_intercept,
 )
-from pliant.methods.svm.estimators import (
-    BaseSVM,
-    LearnedFunction,
-    SVMProblem,
-    WarmStart,
-    expansion,
-)
+from pliant.methods.svm.estimators import BaseSVM, LearnedFunction, SVMProblem, WarmStart, expansion
 from pliant.methods.svm.parts import (
     KMeansPartition,
     Partition,

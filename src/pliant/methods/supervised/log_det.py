@@ -32,12 +32,7 @@ from pliant.methods.supervised.bregman import (
     solve,
     squared_distances,
 )
-from pliant.methods.supervised.learner import (
-    KernelLearner,
-    LearnedGram,
-    LogDetKernel,
-    PSDPart,
-)
+from pliant.methods.supervised.learner import KernelLearner, LearnedGram, LogDetKernel, PSDPart
 
 
 @dataclass(eq=False, repr=False)

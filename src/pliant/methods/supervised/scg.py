@@ -29,12 +29,7 @@ from pliant.core.validation import (
 from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.supervised.information import GRAPHS, GraphKind, SideInformation, check_exponent
-from pliant.methods.supervised.learner import (
-    KernelLearner,
-    LearnedGram,
-    LogDetKernel,
-    PSDPart,
-)
+from pliant.methods.supervised.learner import KernelLearner, LearnedGram, LogDetKernel, PSDPart
 from pliant.methods.supervised.scg_problem import SCGLogDet, SCGLogDetPath, graph_size
 
 Candidate: TypeAlias = tuple[float, float]
