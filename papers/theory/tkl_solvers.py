@@ -28,7 +28,7 @@ def frank_wolfe(problem: SaddleProblem, **options: Any) -> Any:
     search, step = Search(problem, **options), 1.0
     factor = problem.scaled(np.eye(problem.size))
     gram = problem.gram(factor)
-    answer = search.solve_at(factor, gram=gram)
+    answer = _solve_svm(search, gram, factor)
     while search.status is None:
         vertex = np.sqrt(problem.size) * answer.vectors[:, :1]
         change = problem.gram(vertex) - gram
@@ -64,7 +64,7 @@ def _line_search(
     low, slope_low, high, slope_high = 0.0, first, 1.0, np.nan
     for _ in range(TRIES):
         here = _towards(factor, vertex, step)
-        answer = search.solve_at(here, gram=gram + step * change, expected_gain=-first * step)
+        answer = _solve_svm(search, gram + step * change, here, -first * step)
         found = slope(answer)
         flat = search.status is not None or abs(found) <= FLAT * abs(first)
         if flat or (found < 0.0 and step >= 1.0):
@@ -81,6 +81,12 @@ def _line_search(
         margin = 0.1 * (high - low)
         step = float(np.clip(crossing, low + margin, high - margin))
     return step, answer
+
+
+def _solve_svm(search: Search, gram: Array, factor: Array, gain: float = np.inf) -> Any:
+    """Solve the SVM with the matrix K_P of a scaled factor of P, and update the bounds."""
+    dual = search.problem.dual(gram)
+    return search.solve_svm(dual, dual, factor, accuracy=search.accuracy(gain))
 
 
 def _towards(factor: Array, vertex: Array, step: float) -> Array:

@@ -50,10 +50,10 @@ class Whole:
         some = np.arange(len(self.p)) if members is None else members
         rows, c = DenseRows(self.K[np.ix_(some, some)]), 1 / (4 * self.eta)
         if self.regression:
-            dual = svr_dual(rows, self.p[some], self.C, self.epsilon, quartic=c)
+            dual = svr_dual(rows, self.p[some], self.C, self.epsilon)
         else:
-            dual = svc_dual(rows, self.p[some], self.C, quartic=c)
-        return without_intercept(dual)
+            dual = svc_dual(rows, self.p[some], self.C)
+        return without_intercept(dual.with_quartic(c))
 
     def naive(self):
         if self.regression:
