@@ -80,8 +80,9 @@ def solve(
     search = Search(problem, tol, max_iter, callback)
     method = InteriorMethod(problem, dual, *integrals, search)
     try:
-        method.advance(method.start())
-    except (np.linalg.LinAlgError, FloatingPointError):  # overflow or underflow
+        with np.errstate(divide="raise"):  # weights of 1e-300 may underflow to their bounds
+            method.advance(method.start())
+    except (np.linalg.LinAlgError, FloatingPointError):
         return None
     return search.result()
 
@@ -181,8 +182,7 @@ class InteriorMethod:
         inverse = np.linalg.inv(t * self.identity - 0.5 * share**2 * D)
         mu = trace / inverse.trace()  # S = mu Z^-1 has the trace n_P
         S = 0.5 * mu * (inverse + inverse.T)
-        with np.errstate(divide="raise"):  # weights of 1e-300 may underflow
-            return InteriorPoint(w, t, S, mu / (w - dual.lower), mu / (dual.upper - w))
+        return InteriorPoint(w, t, S, mu / (w - dual.lower), mu / (dual.upper - w))
 
     def _quadratic(self, w: Array) -> Array:
         """Compute D(w) in the basis, shape (r, r)."""
