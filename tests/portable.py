@@ -28,6 +28,7 @@ SAME = {"Zen": "Haswell"}
 
 TESTS = [
     "tests/core/test_linalg.py",
+    "tests/docs/test_readme_and_pages.py",
     "tests/methods/dank/test_eigenpairs.py",
     "tests/methods/dank/test_problem.py",
     "tests/methods/dank/test_sequential.py",
@@ -42,7 +43,7 @@ TESTS = [
     "tests/papers/test_reference_twins.py",
     "tests/papers/test_scg_theorems.py",
 ]
-"""Tests that compare results with other solvers or with more digits."""
+"""Tests that compare results with other solvers, with more digits, or with printed numbers."""
 
 KINDS = (
     "import json, numpy, scipy.linalg, threadpoolctl; "

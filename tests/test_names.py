@@ -43,13 +43,13 @@ def test_python_runs_the_package():
     assert done.stdout == f"pliant {pliant.__version__}\n"
 
 
-@pytest.mark.parametrize("address", ["https://docs.example/pliant", "https://example.org/pliant"])
+@pytest.mark.parametrize("address", ["https://docs.example/pliant/", "https://example.org/pliant"])
 def test_the_html_of_an_estimator_links_to_its_page(address, tmp_path, monkeypatch):
     (tmp_path / "pliant-1.dist-info").mkdir()
     text = f"Name: pliant\nProject-URL: Documentation, {address}\n"
     (tmp_path / "pliant-1.dist-info" / "METADATA").write_text(text, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    page = f"{address}/api/generated/pliant.LABRBFRegressor.html"
+    page = f"{address.rstrip('/')}/api/generated/pliant.LABRBFRegressor.html"
     placeholder = "example.org" in address
     assert LABRBFRegressor()._get_doc_link() == ("" if placeholder else page)
     assert (page in LABRBFRegressor()._repr_html_()) is not placeholder

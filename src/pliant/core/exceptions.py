@@ -29,7 +29,8 @@ def _page_of(estimator: Any) -> str:
         for url in metadata("pliant").get_all("Project-URL", []):
             name, _, address = url.partition(", ")
             if name == "Documentation" and "//example.org/" not in address:
-                return f"{address}/api/generated/{{estimator_module}}.{{estimator_name}}.html"
+                page = "api/generated/{estimator_module}.{estimator_name}.html"
+                return f"{address.rstrip('/')}/{page}"
     return ""
 
 
