@@ -21,6 +21,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts a job
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser):
+    parser.addoption("--rounding", type=int, default=0, metavar="SEED", help="see tests/rounding.py")
+
+
+def pytest_configure(config):
+    if seed := config.getoption("rounding"):
+        from tests.rounding import install
+
+        install(seed)
+
+
 def pytest_collection_finish():
     gc.collect()
     gc.freeze()

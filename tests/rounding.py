@@ -1,0 +1,110 @@
+"""Rounding errors of another processor: ``pytest --rounding SEED``.
+
+Processors and their libraries add in different orders, so the last digits of results differ. This
+switch changes the last three bits of the numbers with which tests and pliant compute, by up to
+2^-49 of their size: of random numbers and data sets, of kernel values, and of the results of BLAS
+and LAPACK routines that are called by name. A test whose outcome rounding decides fails for some
+seed.
+
+The last bits become a hash of the other bits and the seed. So equal numbers stay equal, opposite
+numbers opposite, and a second change has no effect: symmetric matrices stay symmetric, and
+repeated fits agree in all bits. Numbers of at most 26 significant bits, such as small integers,
+stay as they are, because their products are exact on every processor.
+"""
+
+import functools
+import importlib
+import sys
+
+import numpy as np
+
+LAST = np.uint64(7)
+LONG = np.uint64((1 << 27) - 1)
+"""Bits of the mantissa that are zero in a number of at most 26 significant bits."""
+
+MOVES = ("choice", "permutation", "permuted", "shuffle")
+"""Methods of random generators that return, or move, numbers of the caller."""
+
+ROUTINES = {
+    "numpy.linalg": (
+        "cholesky", "det", "eigh", "eigvalsh", "inv", "lstsq", "norm", "pinv", "qr", "slogdet",
+        "solve", "svd",
+    ),
+    "scipy.linalg": (
+        "cho_factor", "cho_solve", "cholesky", "eigh", "eigvalsh", "inv", "lu_factor", "lu_solve",
+        "solve", "solve_triangular",
+    ),
+    "scipy.linalg.blas": ("dgemm", "dsyrk", "dtrsm"),
+    "scipy.linalg.lapack": ("dgetrf", "dpotrf", "dpotri", "dpotrs", "dpstrf", "dtrtrs"),
+    "sklearn.datasets": ("load_breast_cancer", "load_diabetes", "load_iris", "load_wine"),
+}  # fmt: skip
+
+
+def install(seed):
+    """Change the last bits of numbers in this process from now on, before pliant is imported."""
+    assert "pliant" not in sys.modules
+    factor = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] | np.uint64(1)
+    wrapped = functools.partial(_wrapped, factor=factor)
+    _replace_generators(wrapped)
+    replaced = {}
+    for library, names in ROUTINES.items():
+        for name in names:
+            routine = getattr(importlib.import_module(library), name)
+            replaced[id(routine)] = wrapped(routine)
+            setattr(sys.modules[library], name, replaced[id(routine)])
+    import pliant
+    from pliant.kernels.base import Kernel
+
+    Kernel._finite = wrapped(Kernel._finite)
+
+
+def disturb(values, factor):
+    """Replace the last bits of a float64 array or number, or of those in a collection."""
+    if isinstance(values, dict):  # a data set
+        return type(values)(**{key: disturb(each, factor) for key, each in values.items()})
+    if isinstance(values, tuple):
+        parts = [disturb(each, factor) for each in values]
+        return type(values)(*parts) if hasattr(values, "_fields") else tuple(parts)
+    if isinstance(values, float):
+        return type(values)(disturb(np.array([values]), factor)[0])
+    if not isinstance(values, np.ndarray) or values.dtype != np.float64:
+        return values
+    array = values.copy(order="K")
+    bits = array.view(np.uint64)
+    changes = (bits & LONG != 0) & np.isfinite(array)
+    kept = bits & ~LAST
+    # multiplicative hashing, without the sign
+    np.copyto(bits, kept | (kept << np.uint64(1)) * factor >> np.uint64(61), where=changes)
+    return array
+
+
+def _wrapped(function, factor):
+    @functools.wraps(function)
+    def call(*args, **options):
+        result = function(*args, **options)
+        return result if options.get("out") is not None else disturb(result, factor)
+
+    return call
+
+
+def _replace_generators(wrapped):
+    """Replace the classes of random generators by subclasses that disturb their numbers."""
+
+    def methods(kind):
+        names = [name for name in dir(kind) if name[0] != "_" and name not in MOVES]
+        return {name: wrapped(getattr(kind, name)) for name in names if callable(getattr(kind, name))}
+
+    random = np.random
+    kind = type("RandomState", (random.RandomState,), methods(random.RandomState))
+    made = type("Generator", (random.Generator,), methods(random.Generator))
+    original = random.default_rng
+
+    def default_rng(seed=None):
+        rng = original(seed)
+        return rng if rng is seed else made(rng.bit_generator)
+
+    random.default_rng = default_rng
+    random.RandomState = random.mtrand.RandomState = kind
+    random.mtrand._rand = kind(0)
+    globals().update(RandomState=kind, Generator=made)  # where pickle looks for them
+    kind.__module__ = made.__module__ = __name__
