@@ -2,7 +2,7 @@
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -119,8 +119,14 @@ def here(monkeypatch):
 
 
 def run_here(patch):
-    """Patch comparisons to fit in this process."""
+    """Patch comparisons to fit in this process, with small forests and two penalties."""
     from pliant.comparison.cells import fit_method, perform
+    from pliant.comparison.contenders import BASELINES
+
+    for name in ("forest", "extra-trees"):
+        patch.setitem(BASELINES, name, replace(BASELINES[name], given={"n_estimators": 40}))
+    penalties = {"C": (0.1, 10.0), "alpha": (0.1, 10.0)}
+    patch.setitem(BASELINES, "linear", replace(BASELINES["linear"], grid=penalties))
 
     def fitted(sample, protocol, methods, rows, *_, **__):
         given = (sample, rows, protocol, protocol.seed)

@@ -27,10 +27,13 @@ from pliant.comparison import BlendClassifier, BlendRegressor
 from pliant.methods import LABRBFAlgorithm
 from tests.contracts.discovery import ESTIMATORS
 
+GIVEN = SCGLogDetLearner(strength=100.0)  # SCGLogDetLearner() is checked with its search
+
 QUICK = {
-    "KernelEmbedding": {"betas": (1.0,), "random_state": 0},
+    "KernelEmbedding": {"learner": GIVEN, "betas": (1.0,), "random_state": 0},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
+    "LearnedKernelClassifier": {"learner": GIVEN},
 }
 """Settings that replace defaults with a slow search or averaging."""
 
@@ -53,7 +56,7 @@ SETTINGS = [
     SketchedKernelRidge(gamma=0.1, alpha=0.1, n_centers=40, random_state=0),
     SketchedKernelRidgeClassifier(gamma=0.1, solver="direct", dtype="float32", cache_mb=0.0),
     LearnedKernelClassifier(OrderSpectralLearner(n_neighbors=3)),
-    KernelEmbedding(SCGLogDetLearner(strength=100.0), n_components=1, center=False),
+    KernelEmbedding(GIVEN, n_components=1, center=False),
     BlendRegressor([("linear", Ridge()), ("tree", DecisionTreeRegressor(random_state=0))], cv=3),
     BlendClassifier(
         [("linear", LogisticRegression()), ("tree", DecisionTreeClassifier(random_state=0))], cv=3

@@ -26,10 +26,12 @@ def proximal_point(v, lower, upper, threshold=0.0):
     def shifted(t):
         return np.clip(soft(v - t, threshold), lower, upper)
 
-    left, right = (v - upper).min() - threshold, (v - lower).max() + threshold
-    while left < (middle := (left + right) / 2) < right:
-        left, right = (middle, right) if shifted(middle).sum() > 0 else (left, middle)
-    return shifted(middle)
+    # The sum of the entries falls with t and is linear between the t at which an entry reaches or
+    # leaves a bound or 0; it is zero between two neighbours of these.
+    ends = np.concatenate([v - upper, v - lower, v])
+    kinks = np.sort(np.concatenate([ends - threshold, ends + threshold]))
+    sums = shifted(kinks[:, None]).sum(axis=1)
+    return shifted(np.interp(0.0, -sums, kinks))
 
 
 def project_alpha(v, y, C):
