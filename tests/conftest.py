@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("pliant", deadline=None, derandomize=bool(os.environ.get("CI")))
@@ -22,7 +23,9 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts a job
 
 
 def pytest_addoption(parser):
-    parser.addoption("--rounding", type=int, default=0, metavar="SEED", help="see tests/rounding.py")
+    parser.addoption(
+        "--rounding", type=int, default=0, metavar="SEED", help="see tests/rounding.py"
+    )
 
 
 def pytest_configure(config):
@@ -30,6 +33,14 @@ def pytest_configure(config):
         from tests.rounding import install
 
         install(seed)
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("rounding"):
+        reason = pytest.mark.skip(reason="--rounding changes numbers in this process only")
+        for item in items:
+            if item.get_closest_marker("processes"):
+                item.add_marker(reason)
 
 
 def pytest_collection_finish():

@@ -52,14 +52,16 @@ def install(seed):
             routine = getattr(importlib.import_module(library), name)
             replaced[id(routine)] = wrapped(routine)
             setattr(sys.modules[library], name, replaced[id(routine)])
-    import pliant
     from pliant.kernels.base import Kernel
 
     Kernel._finite = wrapped(Kernel._finite)
 
 
 def disturb(values, factor):
-    """Replace the last bits of a float64 array or number, or of those in a collection."""
+    """Replace the last bits of a float64 array or number, or of those in a collection.
+
+    Arrays that own their memory are changed in place, which takes little memory.
+    """
     if isinstance(values, dict):  # a data set
         return type(values)(**{key: disturb(each, factor) for key, each in values.items()})
     if isinstance(values, tuple):
@@ -69,13 +71,20 @@ def disturb(values, factor):
         return type(values)(disturb(np.array([values]), factor)[0])
     if not isinstance(values, np.ndarray) or values.dtype != np.float64:
         return values
-    array = values.copy(order="K")
-    bits = array.view(np.uint64)
-    changes = (bits & LONG != 0) & np.isfinite(array)
-    kept = bits & ~LAST
-    # multiplicative hashing, without the sign
-    np.copyto(bits, kept | (kept << np.uint64(1)) * factor >> np.uint64(61), where=changes)
+    own = values.flags.owndata and values.flags.writeable and values.flags.forc
+    array = values if own else values.copy(order="A")
+    flat = array.reshape(-1, order="A")  # a view
+    for low in range(0, len(flat), 10_000):
+        _disturb_bits(flat[low : low + 10_000], factor)
     return array
+
+
+def _disturb_bits(numbers, factor):
+    """Replace the last bits of a vector in place by a multiplicative hash without the sign."""
+    bits = numbers.view(np.uint64)
+    changes = (bits & LONG != 0) & np.isfinite(numbers)
+    kept = bits & ~LAST
+    np.copyto(bits, kept | (kept << np.uint64(1)) * factor >> np.uint64(61), where=changes)
 
 
 def _wrapped(function, factor):
@@ -91,11 +100,18 @@ def _replace_generators(wrapped):
     """Replace the classes of random generators by subclasses that disturb their numbers."""
 
     def methods(kind):
-        names = [name for name in dir(kind) if name[0] != "_" and name not in MOVES]
-        return {name: wrapped(getattr(kind, name)) for name in names if callable(getattr(kind, name))}
+        names = {name for name in dir(kind) if name[0] != "_"}.difference(MOVES)
+        found = {name: getattr(kind, name) for name in names}
+        return {name: wrapped(method) for name, method in found.items() if callable(method)}
 
     random = np.random
-    kind = type("RandomState", (random.RandomState,), methods(random.RandomState))
+    state = random.RandomState
+
+    class AnyState(type(state)):
+        def __instancecheck__(cls, instance):  # also copies made by pickle, of the original class
+            return type.__instancecheck__(state, instance)
+
+    kind = AnyState("RandomState", (state,), methods(state))
     made = type("Generator", (random.Generator,), methods(random.Generator))
     original = random.default_rng
 
@@ -106,5 +122,4 @@ def _replace_generators(wrapped):
     random.default_rng = default_rng
     random.RandomState = random.mtrand.RandomState = kind
     random.mtrand._rand = kind(0)
-    globals().update(RandomState=kind, Generator=made)  # where pickle looks for them
-    kind.__module__ = made.__module__ = __name__
+    kind.__module__, made.__module__ = "numpy.random.mtrand", "numpy.random._generator"

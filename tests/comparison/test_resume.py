@@ -122,6 +122,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to itself")
 def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):

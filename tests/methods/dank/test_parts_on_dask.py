@@ -47,6 +47,7 @@ def test_the_error_of_a_part_names_the_part(client):
     assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("client")
 def test_parts_on_two_workers_agree_with_one_thread():
     X, y = make_clowns(500, random_state=0)

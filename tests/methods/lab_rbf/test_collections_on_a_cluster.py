@@ -23,6 +23,7 @@ def quick(**options):
     return LABRBFRegressor(**{**QUICK, **options})
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("phase", ["sample", "reduction", "prediction"])
 @pytest.mark.usefixtures("on_dask_workers")
 def test_killed_worker_does_not_change_the_result(phase, tmp_path, monkeypatch):
