@@ -2,13 +2,14 @@
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from pliant.cli import main
+from tests.comparison import comparison_cases
 
 NOTE = "Note: pliant is compiling its loops (a few seconds, once per computer)\n"
 
@@ -119,19 +120,6 @@ def here(monkeypatch):
 
 
 def run_here(patch):
-    """Patch comparisons to fit in this process, with small forests and two penalties."""
-    from pliant.comparison.cells import fit_method, perform
-    from pliant.comparison.contenders import BASELINES
-
-    for name in ("forest", "extra-trees"):
-        patch.setitem(BASELINES, name, replace(BASELINES[name], given={"n_estimators": 40}))
-    penalties = {"C": (0.1, 10.0), "alpha": (0.1, 10.0)}
-    patch.setitem(BASELINES, "linear", replace(BASELINES["linear"], grid=penalties))
-
-    def fitted(sample, protocol, methods, rows, *_, **__):
-        given = (sample, rows, protocol, protocol.seed)
-        return [fit_method(method, *given, for_new_rows=True) for method in methods]
-
-    patch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
-    patch.setattr("pliant.comparison.outcome.fit_apart", fitted)
+    """Patch comparisons to fit in this process, and commands to wait for no others."""
+    comparison_cases.run_here(patch)
     patch.setattr("pliant.cli.compare.warm_up", lambda n: None)

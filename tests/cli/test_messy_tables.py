@@ -129,7 +129,7 @@ def test_from_file_to_report_to_predictions(pliant, messy, name):
     assert pliant("info", "m.pliant").code == 0
 
 
-def test_all_of_them_are_compared(pliant, messy):
+def test_all_of_them_are_compared(pliant, messy, here):
     tables = [f"{name}.csv" for name in TABLES]
     words = ("--methods", "linear,dummy", "--folds", 2, "--repeats", 1, "--jobs", 1)
     done = pliant(

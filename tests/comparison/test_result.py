@@ -22,7 +22,7 @@ from pliant.comparison.sample import Sample
 from pliant.comparison.search import search
 from pliant.comparison.sentences import missing_of
 from pliant.persistence import load, save
-from tests.comparison.comparison_cases import entry, perform_here, result_of
+from tests.comparison.comparison_cases import entry, result_of, run_here
 from tests.comparison.report.report_cases import HOSTILE
 from tests.comparison.test_blend import CLASSES, NAMES, made
 from tests.comparison.test_reading import frame
@@ -32,7 +32,7 @@ OPTIONS = {"folds": 2, "repeats": 1, "budget": None, "n_jobs": 1}
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch):
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    run_here(monkeypatch)
 
 
 def with_predictions(task="regression", repeats=2):
@@ -175,7 +175,7 @@ def noisy(n=90):
 def blended():
     """A comparison in which two methods have weight."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pliant.comparison.race.perform_apart", perform_here)
+        run_here(patch)
         return compare(*noisy(), methods=["dummy", "linear", "svm"], **OPTIONS | {"folds": 3})
 
 

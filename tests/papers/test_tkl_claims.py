@@ -111,8 +111,11 @@ def test_lemma_5_needs_p_psd():
 # Lemma 6 and its consequence: both semidefinite programs have the same optimum
 
 
-@every_case
-@every_basis
+# the two programs of r3 with the basis (1, "xz") take 20 s
+QUICK = [(case, *basis) for case in CASES for basis in BASES if (case, basis[1]) != (R3, "xz")]
+
+
+@pytest.mark.parametrize(("case", "degree", "basis"), QUICK)
 def test_lemma_6_there_is_no_duality_gap(case, degree, basis):
     G, expected = case.tensor(degree, basis), case.optimum(degree, basis)
     highest, w = case.by_weights(degree, basis)
@@ -297,23 +300,20 @@ def test_a_polynomial_of_x_and_z_learns_something():
     assert svm(kernel.gram(C1.X), C1.margin)[0] == pytest.approx(fixed, rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("basis", "loss"), [("x", 1.0), pytest.param("xz", 0.4, marks=pytest.mark.slow)]
-)
-def test_the_optimal_p_is_not_always_of_rank_1(basis, loss):
+def test_the_optimal_p_is_not_always_of_rank_1():
     """On r3 two eigenvalues of D tie at the optimum, so P lies in their span, and rank 1 fails.
 
-    The best P of rank 1 in the span exceeds the optimum by more than the share `loss`.
+    The best P of rank 1 in the span is more than twice the optimum.
     """
-    G = R3.tensor(1, basis)
-    optimum, w = R3.by_weights(1, basis)
+    G = R3.tensor(1, "x")
+    optimum, w = R3.by_weights(1, "x")
     values, vectors = np.linalg.eigh(quadratic(G, w))
     np.testing.assert_allclose(values[-2], values[-1], rtol=1e-5)
     assert values[-3] < 0.5 * values[-1]
-    shape = np.linalg.eigvalsh(R3.by_shape_matrix(1, basis)[1])
+    shape = np.linalg.eigvalsh(R3.by_shape_matrix(1, "x")[1])
     assert shape[-2] > 0.5 * shape[-1]
     assert shape[-3] < 1e-5 * shape[-1]
     angles = np.linspace(0, np.pi, 48, endpoint=False)
     directions = np.outer(np.cos(angles), vectors[:, -1]) + np.outer(np.sin(angles), vectors[:, -2])
     costs = [svm(len(G) * gram(G, np.outer(v, v)), R3.margin)[0] for v in directions]
-    assert min(costs) > (1 + loss) * optimum
+    assert min(costs) > 2 * optimum
