@@ -245,8 +245,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
     """Return the sorted classes in y, and the class index of each sample."""
     try:
-        with np.errstate(invalid="ignore"):
-            check_classification_targets(y)
+        check_classification_targets(y)
         return np.unique(y, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"expected labels of one type in y: {error}") from None

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.text import listed, one_line, printable, quoted, suggest
-from pliant.core.threads import blas_limited, one_blas_thread
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Between, Indices
 from pliant.core.validation import check_points, check_real, check_vector
 
@@ -52,6 +52,7 @@ class Kernel(BaseEstimator, ABC):
     n_dims: ClassVar[int] = 0
     """Read by scikit-learn's Gaussian processes: vector input, no hyper-parameters to tune."""
 
+    @blas_limited
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
     ) -> Any:
@@ -82,8 +83,7 @@ class Kernel(BaseEstimator, ABC):
             self._refuse_one_set()
         X = check_points(X, "X")
         Y = X if Y is None else check_points(Y, "Y")
-        with one_blas_thread():
-            gram = self._between_sets(X, Y)
+        gram = self._between_sets(X, Y)
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:

@@ -198,8 +198,7 @@ class Exponents:
         n, d = points.shape
         self.gamma, self.right = gamma, np.ones((n, d + 2))
         centred = np.subtract(points, centre, out=self.right[:, :d])
-        with np.errstate(over="ignore"):  # an infinite reach exceeds `FARTHEST`
-            sizes = gamma * np.einsum("ij,ij->i", centred, centred)
+        sizes = gamma * np.einsum("ij,ij->i", centred, centred)
         np.negative(sizes, out=self.right[:, -1])
         self.reach: float = float(sizes.max(initial=0.0))
 

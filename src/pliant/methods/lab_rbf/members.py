@@ -333,8 +333,7 @@ def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
 
 def correlated_pairs(X: Array) -> Indices:
     """Find pairs of columns with |Spearman's correlation| > 0.8, strongest first."""
-    with np.errstate(invalid="ignore"):  # the correlation of a constant column is nan
-        correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)
+    correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)  # nan for a constant column
     strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)
     order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")

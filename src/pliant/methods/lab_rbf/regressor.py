@@ -504,8 +504,7 @@ def _from_scale(f: Array, unit: Array | None) -> Array:
     """Convert values on the scale of the fit to the units of y: u sinh(f), or f without a unit."""
     if unit is None:
         return f
-    with np.errstate(over="ignore"):  # predictions are then clipped to the range of the target
-        return np.asarray(unit * np.sinh(f))
+    return np.asarray(unit * np.sinh(f))  # predictions are then clipped to the target's range
 
 
 @dataclass(eq=False, repr=False)

@@ -177,14 +177,13 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         # Theorem 1 with weights S = diag(s): the coefficients of f1 are
         # S^{1/2} (S^{1/2} K S^{1/2} + alpha I)^{-1} S^{1/2} y; replace K by K' for f2.
         alpha, root = float(self.alpha), np.sqrt(weights)
-        with np.errstate(over="ignore", invalid="ignore"):  # unbounded kernels may overflow
-            lu, self.condition_ = _factors(gram, root, alpha)
-            right = scale_rows(root, y)
-            first, second = (
-                scale_rows(root, lu_solve(lu, right, trans=trans, check_finite=False))
-                for trans in (0, 1)
-            )
-            e, r = y - gram @ first, y - gram.T @ second
+        lu, self.condition_ = _factors(gram, root, alpha)
+        right = scale_rows(root, y)
+        first, second = (
+            scale_rows(root, lu_solve(lu, right, trans=trans, check_finite=False))
+            for trans in (0, 1)
+        )
+        e, r = y - gram @ first, y - gram.T @ second
         if not (np.isfinite([e, r]).all() and np.isfinite([first, second]).all()):
             raise ValueError(
                 f"expected finite coefficients, got inf or NaN with alpha = {alpha:g} and targets "

@@ -379,9 +379,8 @@ class Solver:
         if self.precondition is None:
             self.precondition = self.problem.approximate_inverse()
         sizes = np.linalg.norm(r, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):  # gaps are proportional to |g|^2
-            # half the required norm, to allow for rounding errors
-            goals = 0.5 * sizes * np.sqrt(self.gaps / certificate.gaps)
+        # gaps are proportional to |g|^2; half the required norm allows for rounding errors
+        goals = 0.5 * sizes * np.sqrt(self.gaps / certificate.gaps)
         if self.problem.has_exact_rows:
             goals = np.maximum(goals, 1e-4 * sizes)  # the rest is left to a restart
         total = np.zeros_like(r)

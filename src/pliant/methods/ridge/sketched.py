@@ -134,10 +134,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
             y, weights = self._targets(y, weights)
             progress = FitProgress(self, X, y)
             kernel = self._resolve_kernel(data)
-            with np.errstate(over="ignore", invalid="ignore"):
-                problem = self._state_problem(data, kernel, y, weights)
-                result = self._solve(problem, kernel, progress)
-                self._store(problem, result, flat=y.ndim == 1)
+            problem = self._state_problem(data, kernel, y, weights)
+            result = self._solve(problem, kernel, progress)
+            self._store(problem, result, flat=y.ndim == 1)
             self.kernel_ = kernel
             learned = ("dual_coef_", "intercept_")
             check_finite(self, learned, "scale the targets or the features, or raise alpha")

@@ -112,6 +112,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._fit(X, y, similar, dissimilar)
         return self
 
+    @blas_limited
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
         """Fit, and return the learned kernel matrix of the training points, shape (n, n).
 

@@ -214,7 +214,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C, each >= 0. Samples of weight zero are ignored.
         """
-        with fresh_fit(self), np.errstate(over="ignore", invalid="ignore"):
+        with fresh_fit(self):
             check_parameters(self)
             points, used, problems = self._state_problems(X, y, sample_weight)
             progress = FitProgress(self, X, y)
@@ -577,9 +577,8 @@ def C_path(
         model, C = models[index], float(Cs[index])
         vars(model).update(shared)
         problems = [replace(problem, C=C) for problem in problems]
-        with np.errstate(over="ignore", invalid="ignore"):
-            solutions = model._solve(problems, base, starts, lambda _: False)
-            model._store(problems, solutions)
+        solutions = model._solve(problems, base, starts, lambda _: False)
+        model._store(problems, solutions)
         if position + 1 < len(order):
             growth = float(Cs[order[position + 1]]) / C
             starts = [

@@ -210,10 +210,8 @@ class CachedRows(Rows):
 
     def _as_finite(self, values: Array) -> Array:
         """Return kernel values in the matrix's precision; raise ValueError if one is not finite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = values.astype(self.dtype, copy=False)
-            finite = np.isfinite(values.sum(dtype=np.float64))  # cheaper than a test of each value
-        if not finite:
+        values = values.astype(self.dtype, copy=False)
+        if not np.isfinite(values.sum(dtype=np.float64)):  # cheaper than a test of each value
             raise ValueError(
                 f"expected finite kernel values in {self.dtype}, got inf or NaN from "
                 f"{one_line(self.kernel)}; scale the features"

@@ -28,6 +28,7 @@ import numpy as np
 
 from pliant.core.jit import compiled
 from pliant.core.progress import Progress, Result, Status
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import (
     Certificate,
@@ -53,6 +54,7 @@ FLAT = 1e-12
 """Lower bound for computed curvatures, which rounding errors can make negative."""
 
 
+@blas_limited
 def solve(
     problem: MarginDual,
     start: Array | None = None,
