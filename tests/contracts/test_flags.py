@@ -56,7 +56,6 @@ METHODS = (
     "transform",
     "embed",
     "distance_to_support",
-    "score",
 )
 
 
@@ -67,7 +66,9 @@ def results(estimator):
     outputs = {}
     for name in METHODS:
         if hasattr(model, name):
-            outputs[name] = getattr(model, name)(X, y) if name == "score" else getattr(model, name)(X)
+            outputs[name] = getattr(model, name)(X)
+    if hasattr(model, "score"):
+        outputs["score"] = model.score(X, y)
     if hasattr(model, "explain"):
         explained = model.explain(X[:2])
         outputs |= {name: value for name, value in vars(explained).items() if name != "names"}

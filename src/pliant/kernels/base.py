@@ -20,7 +20,7 @@ from pliant.core.estimators import BaseEstimator
 from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Between, Indices
-from pliant.core.validation import check_points, check_real, check_vector
+from pliant.core.validation import check_kernel_values, check_points, check_real, check_vector
 
 
 class Kernel(BaseEstimator, ABC):
@@ -59,7 +59,7 @@ class Kernel(BaseEstimator, ABC):
         """Return the kernel matrix of X and Y, or of X and X if Y is None.
 
         One call with two matrices is much faster than many calls with two points. Raise TypeError
-        for sparse points, and ValueError for other invalid points or nonfinite kernel values.
+        for sparse points, and ValueError for other invalid points, or kernel values beyond 1e75.
 
         Parameters
         ----------
@@ -94,18 +94,9 @@ class Kernel(BaseEstimator, ABC):
         return self._finite(self._gram, X, Y)
 
     def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
-        """Evaluate a function of points; raise ValueError if a value is not finite."""
-        if self._bounded:
-            return values(*points)
-        with np.errstate(over="ignore", invalid="ignore"):
-            result = values(*points)
-            if not np.isfinite(result.sum()) and not np.isfinite(result).all():
-                size = max(np.abs(X).max(initial=0.0) for X in points)
-                raise ValueError(
-                    f"expected finite kernel values, got inf or NaN from {type(self).__name__} for "
-                    f"features up to {size:.3g} in absolute value; scale the features"
-                )
-        return result
+        """Evaluate a function of points; raise ValueError if a value is NaN or beyond 1e75."""
+        result = values(*points)
+        return result if self._bounded else check_kernel_values(result, self)
 
     def _refuse_one_set(self) -> None:
         """Raise ValueError for an asymmetric kernel on one set of points."""

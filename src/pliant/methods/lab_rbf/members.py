@@ -70,7 +70,7 @@ class Table:
     def scale(self) -> tuple[Array, Array]:
         """Middle and half-range of each target, shape (q,); the half-range of a constant is 1."""
         low, high = self.Y.min(axis=0), self.Y.max(axis=0)
-        half = high / 2 - low / 2
+        half = (high - low) / 2
         return np.asarray(low + half), np.where(half > 0, half, 1.0)
 
     @property
@@ -317,7 +317,7 @@ def mean_expansion(members: list[LABRBFMember], X: Array) -> Array:
 def feature_limits(table: Table) -> Array:
     """Compute the range of each feature, extended at both ends, shape (2, n_features)."""
     low, high = table.feature_range
-    margin = 0.25 * (high / 2 - low / 2)  # an eighth of the range
+    margin = (high - low) / 8
     return np.stack([low - margin, high + margin])
 
 

@@ -236,7 +236,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if self.calibration is not None:
             table, reserved = self._split_calibration(table, self.calibration)
         low, high = table.Y.min(axis=0), table.Y.max(axis=0)
-        for k in np.flatnonzero(high / 2 - low / 2 <= constants.MIN_HALF_RANGE):
+        for k in np.flatnonzero((high - low) / 2 <= constants.MIN_HALF_RANGE):
             name = "y" if self.single_output_ else f"y[:, {k}]"
             values = plain(low[k]), plain(high[k])
             got = f"{name} = {values[0]}" if low[k] == high[k] else f"{name} from %s to %s" % values

@@ -39,6 +39,7 @@ from pliant.core.validation import (
     class_codes,
     class_factors,
     fresh_fit,
+    moderate_number,
     plain,
     real_number,
     stack_level,
@@ -163,7 +164,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "C": real_number(above=0),
+        "C": moderate_number(),
         "tol": real_number(above=0),
         "max_iter": _check_step_limit,
         "verbose": check_flag,

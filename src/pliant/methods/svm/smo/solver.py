@@ -160,7 +160,7 @@ class SMOState:
             certificate, reached = self._certificate(tol, violation)
         self.intercept, value, gap = certificate.intercept, certificate.value, certificate.gap
         # A round is idle if neither value nor gap has improved by a relevant fraction of the gap
-        # since the last one that was not: rounds in small blocks progress slowly. With C = 1e20,
+        # since the last one that was not: rounds in small blocks progress slowly. With C = 1e12,
         # the gap is C times the rounding errors of the decision values.
         rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
         better = not self.history or value > self.best_value + rise
