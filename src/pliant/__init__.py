@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         FeatureScaleWarning,
         ModelFileError,
         NonPSDWarning,
+        SampleWeightWarning,
         TableError,
         UniformWeightsWarning,
     )
@@ -81,6 +82,7 @@ __all__ = [
     "OrderSpectralLearner",
     "SCGLogDetLearner",
     "SCGLogDetPath",
+    "SampleWeightWarning",
     "SideInformation",
     "SketchedKernelRidge",
     "SketchedKernelRidgeClassifier",
@@ -104,6 +106,7 @@ _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
     "ModelFileError": "pliant.core.exceptions",
     "NonPSDWarning": "pliant.core.exceptions",
+    "SampleWeightWarning": "pliant.core.exceptions",
     "SideInformation": "pliant.methods.supervised.information",
     "TableError": "pliant.core.exceptions",
     "TableFeatures": "pliant.tables",

@@ -74,7 +74,7 @@ def test_a_folder_without_permission(refused, monkeypatch):
 
 
 PARAMETERS = {
-    "C=0": "expected C > 0, a finite number, got 0",
+    "C=0": "expected C from 1e-12 to 1e12, got 0",
     "kernel=precomputed": "expected a square Gram matrix of shape (n, n), got (",
     "gama=1": "no parameter 'gama'; did you mean 'gamma'?",
     "C": "expected --param NAME=VALUE, such as C=10, got 'C'",

@@ -261,7 +261,7 @@ def test_points_that_are_none_are_refused(kernel):
 
 
 @every_kernel
-@pytest.mark.parametrize("size", [1e-300, 1e100])
+@pytest.mark.parametrize("size", [1e-12, 1e100])
 def test_points_far_outside_have_finite_values_or_are_refused(kernel, size):
     X = points_of(kernel, 3)
     far = np.where(X < 0.0, -size, size)

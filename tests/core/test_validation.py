@@ -60,6 +60,10 @@ def test_what_is_no_positive_number_and_no_integer(bad):
         (lambda: check_real("C", 0, above=0), "expected C > 0, a finite number, got 0"),
         (lambda: check_real("C", -np.inf, above=0, infinite=True),
          "expected C > 0, a number, got -inf"),
+        (lambda: check_real("C", 1e20, least=1e-12, most=1e12),
+         "expected C from 1e-12 to 1e12, got 1e+20"),
+        (lambda: check_real("eta", "a", least=1e-12, most=1e12, infinite=True),
+         "expected eta from 1e-12 to 1e12, or inf, got 'a'"),
         (lambda: check_real("C", 10**400), f"expected C, a finite number, got {10**400}"),
         (lambda: check_integer("k", 2**53 + 1, least=1), f"expected k <= {2**53}, got {2**53 + 1}"),
         (lambda: check_choice("rule", "smoth", ("smooth", "none")),
@@ -170,7 +174,7 @@ def test_a_large_matrix_is_checked_without_copying_it():
         ([1, np.nan, 1], "expected finite numbers, got nan in sample_weight at row 1"),
         (["1", "2", "3"], "expected sample_weight to hold numbers: got an array of <U1"),
         ([1.0, -2.5, -1.0], "expected sample_weight >= 0, got -2.5"),
-        ([0, 0, 0], "expected some sample_weight > 0, got only zeros"),
+        ([0, 0, 0], "expected some sample_weight of at least 1e-100, got only zeros"),
     ],
 )
 def test_weights_that_do_not_fit(bad, message):

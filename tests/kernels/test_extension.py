@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
+from pliant.core.threads import blas_limited
 from pliant.kernels import Gaussian, Precomputed, batch_reciprocal_neighbors, extension
 from pliant.kernels.extension import CoordinateNeighbors, GramNeighbors, nearest, reciprocal
 from tests.reference import naive_kernels as naive
 
 
+@blas_limited  # as kernels do
 def smooth(neighbors, X, values, k):
     return extension.smooth(neighbors, X, neighbors.pool(values), k)
 

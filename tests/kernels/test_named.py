@@ -54,15 +54,11 @@ def test_an_unknown_name_is_refused_with_the_names_there_are(name, hint):
         as_kernel(name, X)
 
 
-@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-120, 1e99])
+@pytest.mark.parametrize("size", [1e-12, 1e99])
 def test_the_scale_of_features_far_from_one(size):
     points = np.clip(X / np.abs(X).max(), -1.0, 1.0) * size
-    if size > 1e-150:
-        gamma = as_kernel("gaussian", points).gamma
-        assert gamma * size * size == pytest.approx(1.0 / (4 * (points / size).var()), rel=1e-12)
-    else:
-        with pytest.raises(ValueError, match=r"variance does not underflow .* got values of up to"):
-            as_kernel("gaussian", points)
+    gamma = as_kernel("gaussian", points).gamma
+    assert gamma * size * size == pytest.approx(1.0 / (4 * (points / size).var()), rel=1e-12)
     for constant in (size, -size):
         assert as_kernel("gaussian", np.full((5, 4), constant)).gamma == 0.25
 
@@ -105,7 +101,10 @@ def of_one_point(x, y):
     ("function", "said"),
     [
         (lambda a, b: a @ a.T, r"return shape \(9, 2\), got \(9, 9\)"),
-        (lambda a, b: np.full((9, 2), np.nan), "got inf or NaN from FunctionKernel"),
+        (
+            lambda a, b: np.full((9, 2), np.nan),
+            "at most 1e75 in absolute value, got nan from FunctionKernel",
+        ),
         (lambda a, b: "kernel", "expected kernel=<lambda> to return an array .* got ValueError"),
         (of_one_point, r"expected kernel=of_one_point to return .* got ValueError: matmul"),
     ],

@@ -16,9 +16,7 @@ BLOCK_ENTRIES = 4_000_000
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
     """Compute outputs of X in blocks, with `width` temporary values per row; reject NaN and inf."""
     step = max(1, BLOCK_ENTRIES // max(1, width))
-    with np.errstate(over="ignore", invalid="ignore"):
-        blocks = [outputs(X[low : low + step]) for low in range(0, len(X), step)]
-    values = np.concatenate(blocks)
+    values = np.concatenate([outputs(X[low : low + step]) for low in range(0, len(X), step)])
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         raise ValueError(

@@ -42,6 +42,10 @@ class FeatureScaleWarning(UserWarning):
     """Feature scales differ so much that the kernel hardly depends on some features."""
 
 
+class SampleWeightWarning(UserWarning):
+    """Positive sample weights are so much smaller than the largest that they count as zero."""
+
+
 class UniformWeightsWarning(UserWarning):
     """A rule for kernel weights finds no difference between the kernels, and sets equal weights."""
 

@@ -1,10 +1,14 @@
-"""Limits on the BLAS threads used by pliant.
+"""Limits on the BLAS threads used by pliant, and the silence of floating-point flags.
 
 A fit multiplies many small matrices. BLAS splits each product among threads that wait for each
 other in busy loops. If other programs run, a fit of one second can take a minute. The last digits
 of a product also depend on the number of threads. `blas_limited` therefore limits BLAS to one
 thread in kernels and methods of public classes. Tasks in joblib workers (`n_jobs`) set the limit
 again: workers may be separate processes, and BLAS builds with OpenMP have a limit per thread.
+
+On some processors, BLAS raises floating-point flags for products with finite results. The flags are
+no property of the results, so NumPy ignores them in the same blocks; checks read the results. Each
+thread has its own NumPy state, so tasks in threads ignore the flags again, too.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from functools import cached_property
 from multiprocessing import parent_process
 from typing import Any, TypeVar
 
+import numpy as np
 import threadpoolctl
 from joblib import cpu_count
 from joblib.parallel import get_active_backend
@@ -63,7 +68,7 @@ _release_control = getattr(
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Limit BLAS to one thread within the block, in the whole process.
+    """Limit BLAS to one thread within the block, in the whole process; ignore NumPy's flags.
 
     The first Python thread to enter such a block sets the limit, and the last one to leave restores
     the old number of threads. If each thread did both, the last could restore another's limit.
@@ -79,7 +84,8 @@ def one_blas_thread() -> Iterator[None]:
         limit.users += 1
     own = by_thread.limit(limits=1)
     try:
-        yield
+        with np.errstate(all="ignore"):
+            yield
     finally:
         own.restore_original_limits()
         with limit.lock:
@@ -91,7 +97,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def blas_limited(function: F) -> F:
-    """Decorate a function or method to limit BLAS to one thread while it runs."""
+    """Decorate a function or method to run in a block of `one_blas_thread`."""
     return one_blas_thread()(function)
 
 

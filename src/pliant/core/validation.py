@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -19,16 +20,29 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.exceptions import SampleWeightWarning
 from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
 LARGEST = 1e100
 """Maximum absolute value of features, targets and weights; the product of three is finite."""
 
+LARGEST_KERNEL_VALUE = 1e75
+"""Maximum absolute kernel value; sums of its fourth powers, the scale of eta, are finite."""
+
+MODERATE = 1e-12, 1e12
+"""Range of the parameters that weigh one term against another, such as C, alpha, gamma and eta."""
+
+LIGHTEST = 1e-9
+"""Share of the largest sample weight below which a positive weight counts as zero."""
+
 UNLIKE = 1000.0
 """Ratio of two feature scales above which a kernel with one bandwidth ignores the feature with the
 smaller scale, which contributes a millionth of the squared distances. Ratios up to 100 are common
 and harmless; mismatched units (metres and millimetres) give at least 1000."""
+
+HOPELESS = 1e8
+"""Ratio of two feature scales above which squared distances lose the smaller scale by rounding."""
 
 Constraint: TypeAlias = Callable[[str, Any], object]
 """A check called with the name and the value of a parameter. Each estimator has a table of
@@ -41,10 +55,14 @@ def check_real(
     *,
     above: float | None = None,
     least: float | None = None,
+    most: float | None = None,
     infinite: bool = False,
 ) -> float:
-    """Return `value` as a float > `above` or >= `least`; `infinite` allows inf."""
+    """Return `value` as a float > `above`, or from `least` to `most`; `infinite` allows inf."""
     bound = f" > {above:g}" if above is not None else f" >= {least:g}" if least is not None else ""
+    bound += f", a {'' if infinite else 'finite '}number"
+    if most is not None:
+        bound = f" from {least:g} to {most:g}{', or inf' if infinite else ''}".replace("e+", "e")
     number = math.nan
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
         with suppress(OverflowError):
@@ -54,12 +72,10 @@ def check_real(
         and (infinite or math.isfinite(number))
         and (above is None or number > above)
         and (least is None or number >= least)
+        and (most is None or number <= most or number == math.inf)
     )
     if not fits:
-        raise ValueError(
-            f"expected {name}{bound}, a {'' if infinite else 'finite '}number, got "
-            f"{one_line(plain(value))}"
-        )
+        raise ValueError(f"expected {name}{bound}, got {one_line(plain(value))}")
     return number
 
 
@@ -109,6 +125,11 @@ def real_number(
 ) -> Constraint:
     """Build a constraint that calls `check_real`."""
     return partial(check_real, above=above, least=least, infinite=infinite)
+
+
+def moderate_number(*, infinite: bool = False) -> Constraint:
+    """Build a constraint that calls `check_real` with the range `MODERATE`."""
+    return partial(check_real, least=MODERATE[0], most=MODERATE[1], infinite=infinite)
 
 
 def integer(*, least: int) -> Constraint:
@@ -245,8 +266,7 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
     """Return the sorted classes in y, and the class index of each sample."""
     try:
-        with np.errstate(invalid="ignore"):
-            check_classification_targets(y)
+        check_classification_targets(y)
         return np.unique(y, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"expected labels of one type in y: {error}") from None
@@ -255,7 +275,7 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 def class_factors(
     class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
 ) -> Array:
-    """Return the weight of each class; raise ValueError unless all are finite and > 0."""
+    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12."""
     try:
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     except (TypeError, ValueError) as error:
@@ -263,8 +283,8 @@ def class_factors(
             f"expected class_weight to be None, 'balanced' or a dict of class weights, got "
             f"{class_weight!r}: {error}"
         ) from None
-    if not (np.isfinite(factors) & (factors > 0)).all():
-        raise ValueError(f"expected finite class weights > 0, got {class_weight!r}")
+    if not ((factors >= MODERATE[0]) & (factors <= MODERATE[1])).all():
+        raise ValueError(f"expected class weights from 1e-12 to 1e12, got {class_weight!r}")
     return np.asarray(factors, dtype=np.float64)
 
 
@@ -288,6 +308,19 @@ def check_gram(gram: Array) -> Array:
                 f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
             )
     return gram
+
+
+def check_kernel_values(
+    values: npt.NDArray[Any], kernel: object, noun: str = "kernel values"
+) -> npt.NDArray[Any]:
+    """Return kernel values; raise ValueError if one is NaN or beyond `LARGEST_KERNEL_VALUE`."""
+    largest = float(max(values.max(), -values.min()))
+    if not largest <= LARGEST_KERNEL_VALUE:  # False for NaN
+        raise ValueError(
+            f"expected {noun} of at most 1e75 in absolute value, got {largest:.3g} from "
+            f"{one_line(kernel)}; scale the features, or the kernel"
+        )
+    return values
 
 
 def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
@@ -373,7 +406,10 @@ def check_finite(owner: object, names: Iterable[str], advice: str = "") -> None:
 
 
 def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
-    """Return a float64 weight in [0, `LARGEST`] for each row of X; None means equal weights."""
+    """Return a float64 weight in [0, `LARGEST`] for each row of X; None means equal weights.
+
+    Positive weights below `LIGHTEST` times the largest become zero, with a SampleWeightWarning.
+    """
     if sample_weight is None:
         return np.ones(len(X))
     weights = _as_numbers(sample_weight, "sample_weight")
@@ -382,8 +418,19 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
     check_numbers(weights, "sample_weight")
     if (weights < 0).any():
         raise ValueError(f"expected sample_weight >= 0, got {weights.min():g}")
-    if not (weights > 0).any():
-        raise ValueError("expected some sample_weight > 0, got only zeros")
+    largest = float(weights.max())
+    if largest < 1.0 / LARGEST:
+        got = f"at most {largest:g}" if largest else "only zeros"
+        raise ValueError(f"expected some sample_weight of at least 1e-100, got {got}")
+    light = (weights > 0) & (weights < LIGHTEST * largest)
+    if light.any():
+        warnings.warn(
+            f"{light.sum()} positive sample weights are below 1e-9 times the largest, "
+            f"{largest:.3g}, and count as zero",
+            SampleWeightWarning,
+            stacklevel=stack_level(),
+        )
+        weights = np.where(light, 0.0, weights)
     return weights
 
 
@@ -402,8 +449,7 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
     if not unlike.any():
         return None
     small = int(np.argmin(np.where(unlike, spreads, np.inf)))
-    with np.errstate(over="ignore", divide="ignore"):
-        return large, small, float(spreads[large] / spreads[small])
+    return large, small, float(spreads[large] / spreads[small])
 
 
 def stack_level() -> int:

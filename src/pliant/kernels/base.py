@@ -18,9 +18,9 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.text import listed, one_line, printable, quoted, suggest
-from pliant.core.threads import blas_limited, one_blas_thread
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Between, Indices
-from pliant.core.validation import check_points, check_real, check_vector
+from pliant.core.validation import check_kernel_values, check_points, check_real, check_vector
 
 
 class Kernel(BaseEstimator, ABC):
@@ -52,13 +52,14 @@ class Kernel(BaseEstimator, ABC):
     n_dims: ClassVar[int] = 0
     """Read by scikit-learn's Gaussian processes: vector input, no hyper-parameters to tune."""
 
+    @blas_limited
     def __call__(
         self, X: npt.ArrayLike, Y: npt.ArrayLike | None = None, *, eval_gradient: bool = False
     ) -> Any:
         """Return the kernel matrix of X and Y, or of X and X if Y is None.
 
         One call with two matrices is much faster than many calls with two points. Raise TypeError
-        for sparse points, and ValueError for other invalid points or nonfinite kernel values.
+        for sparse points, and ValueError for other invalid points, or kernel values beyond 1e75.
 
         Parameters
         ----------
@@ -82,8 +83,7 @@ class Kernel(BaseEstimator, ABC):
             self._refuse_one_set()
         X = check_points(X, "X")
         Y = X if Y is None else check_points(Y, "Y")
-        with one_blas_thread():
-            gram = self._between_sets(X, Y)
+        gram = self._between_sets(X, Y)
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
@@ -94,18 +94,9 @@ class Kernel(BaseEstimator, ABC):
         return self._finite(self._gram, X, Y)
 
     def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
-        """Evaluate a function of points; raise ValueError if a value is not finite."""
-        if self._bounded:
-            return values(*points)
-        with np.errstate(over="ignore", invalid="ignore"):
-            result = values(*points)
-            if not np.isfinite(result.sum()) and not np.isfinite(result).all():
-                size = max(np.abs(X).max(initial=0.0) for X in points)
-                raise ValueError(
-                    f"expected finite kernel values, got inf or NaN from {type(self).__name__} for "
-                    f"features up to {size:.3g} in absolute value; scale the features"
-                )
-        return result
+        """Evaluate a function of points; raise ValueError if a value is NaN or beyond 1e75."""
+        result = values(*points)
+        return result if self._bounded else check_kernel_values(result, self)
 
     def _refuse_one_set(self) -> None:
         """Raise ValueError for an asymmetric kernel on one set of points."""

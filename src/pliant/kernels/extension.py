@@ -226,8 +226,7 @@ def smooth(neighbors: Neighbors, X: Array, pooled: Array, k: int) -> Array:
     """Return the inverse-distance-weighted mean of `pooled` (see `pool`) over k neighbours."""
     distances, indices = neighbors.query(X, min(k, len(neighbors)))
     coincident = distances == 0.0
-    with np.errstate(divide="ignore"):
-        weights = np.where(coincident.any(axis=1, keepdims=True), coincident, 1.0 / distances)
+    weights = np.where(coincident.any(axis=1, keepdims=True), coincident, 1.0 / distances)
     weights = weights / weights.sum(axis=1, keepdims=True)
     return np.asarray((weights * pooled[indices]).sum(axis=1))
 

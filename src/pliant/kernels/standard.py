@@ -14,10 +14,12 @@ from sklearn.base import clone
 from pliant.core.exponential import exponentials
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import (
+    MODERATE,
     check_choice,
     check_flag,
     check_gram,
     check_integer,
+    check_kernel_values,
     check_points,
     check_real,
     check_vector,
@@ -198,8 +200,7 @@ class Exponents:
         n, d = points.shape
         self.gamma, self.right = gamma, np.ones((n, d + 2))
         centred = np.subtract(points, centre, out=self.right[:, :d])
-        with np.errstate(over="ignore"):  # an infinite reach exceeds `FARTHEST`
-            sizes = gamma * np.einsum("ij,ij->i", centred, centred)
+        sizes = gamma * np.einsum("ij,ij->i", centred, centred)
         np.negative(sizes, out=self.right[:, -1])
         self.reach: float = float(sizes.max(initial=0.0))
 
@@ -433,7 +434,7 @@ def as_kernel(
 ) -> Kernel:
     """Return the kernel with a given name, a clone of a kernel object, or a `FunctionKernel`.
 
-    Raise ValueError if the name or a column is unknown, or if gamma is not positive or does not
+    Raise ValueError if the name or a column is unknown, or if gamma is out of range or does not
     apply to the kernel. Raise TypeError if `kernel` has another type.
 
     Parameters
@@ -446,7 +447,7 @@ def as_kernel(
         they determine rho, which is .7 times the sum of the feature ranges. For "precomputed", X
         is the Gram matrix.
     gamma : float or {"scale", "auto"}
-        Parameter of named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
+        Parameter of named kernels, from 1e-12 to 1e12; "scale" is 1/(d var(X)), "auto" is 1/d.
     feature_names : sequence of str of length d, optional
         Column names of X; nested `On` kernels get positions instead of names.
     """
@@ -455,11 +456,13 @@ def as_kernel(
             if isinstance(gamma, str):
                 check_choice("gamma", gamma, ("scale", "auto"))
                 gamma = scaled_gamma(X) if gamma == "scale" else 1.0 / X.shape[1]
-            return _WITH_GAMMA[kernel](gamma=check_real("gamma", gamma, above=0))
+            else:
+                gamma = check_real("gamma", gamma, least=MODERATE[0], most=MODERATE[1])
+            return _WITH_GAMMA[kernel](gamma=gamma)
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
         if kernel == "tl1":  # .7 times the 1-norm diameter of the bounding box of X
             return TL1(0.7 * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1])))
-        return Precomputed(X) if kernel == "precomputed" else Linear()
+        return Precomputed(check_kernel_values(X, kernel)) if kernel == "precomputed" else Linear()
     _refuse_gamma(gamma, "gamma applies only to kernels given by name; set it on the kernel object")
     if isinstance(kernel, Kernel):
         kernel._check_kernels()
@@ -483,9 +486,4 @@ def scaled_gamma(X: Array) -> float:
     """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
     largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
     spread = float(X.var(dtype=np.float64))
-    if spread < 1e-300 and np.ptp(X) > 0:
-        raise ValueError(
-            "expected features whose variance does not underflow for gamma='scale', got values of "
-            f"up to {largest:.3g}; scale the features"
-        )
     return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d

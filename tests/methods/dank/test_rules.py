@@ -146,7 +146,7 @@ def test_decisions_at_training_points_are_certified(kind, rule, extension):
     np.testing.assert_allclose(decision(model, X)[distinct], certified[distinct], atol=1e-8)
 
 
-@pytest.mark.parametrize("tau", [1e-300, 1e-12, 10.0, 40.0, 48 - 1e-6])
+@pytest.mark.parametrize("tau", [1e-12, 10.0, 40.0, 48 - 1e-6])
 @both_kinds
 def test_every_tau_below_2n(kind, tau):
     X, y = data(kind)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.core.threads import blas_limited
 from pliant.methods.lab_rbf import trainer
 from pliant.methods.lab_rbf.members import correlated_pairs
 from tests.methods.lab_rbf.building import build
@@ -177,6 +178,7 @@ def test_support_slopes_match_differences_of_the_kernel():
 # Correlated features
 
 
+@blas_limited  # as fits do
 def test_correlated_pairs_are_rank_correlations():
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 200))

@@ -7,6 +7,7 @@ from sklearn.feature_selection import RFE, SelectFromModel
 
 from pliant import LABRBFRegressor
 from pliant.core.progress import FitProgress
+from pliant.core.threads import blas_limited
 from pliant.methods.lab_rbf import constants, trainer
 
 FUNCTIONS = {
@@ -43,6 +44,7 @@ def test_a_needle_in_a_haystack_is_found(name):
     assert LABRBFRegressor(random_state=0).fit(X, y).score(X_new, y_new) >= trees
 
 
+@blas_limited  # as fits do
 def begin(X, y, n_members):
     """Return a trainer with its table, and the starts of the members."""
     table = trainer.Table.from_arrays(X, y[:, None], None)

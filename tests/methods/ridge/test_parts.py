@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import SketchedKernelRidge
 from pliant.core.progress import Status
+from pliant.core.threads import blas_limited
 from pliant.kernels import Gaussian, Laplacian, Scaled
 from pliant.methods.ridge import rows as blocks
 from pliant.methods.ridge.problem import Preconditioner, Solver, cg_limit, factorize, sample_centres
@@ -191,6 +192,7 @@ def dense(seed=0, n=30, spread=3.0, approximate=np.copy):
     return Dense(matrix, rng.normal(size=(n, 3)) * [1.0, 1e3, 0.0], approximate)
 
 
+@blas_limited  # as fits do
 def test_conjugate_gradients_solve_each_right_hand_side_to_its_gap():
     problem = dense()
     gaps = np.array([1e-10, 1e-2, 0.0])
@@ -205,6 +207,7 @@ def test_conjugate_gradients_solve_each_right_hand_side_to_its_gap():
     assert exact.n_iter <= 2
 
 
+@blas_limited  # as fits do
 def test_after_its_patience_it_solves_at_once():
     problem, gaps = dense(spread=8.0), np.full(3, 1e-6)
     result = Solver(problem, gaps, 500, quietly, 7).solve()

@@ -198,7 +198,7 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
     assert model.n_iter_ == 2
     assert model.gap_ > 1e-12 * len(Y) * Y.var()
     assert f"of at most {model.certified_error_:.3g} standard deviations" in str(seen[0].message)
-    hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-30, n_centers=50, random_state=0)
+    hopeless = SketchedKernelRidge(Gaussian(0.01), alpha=1e-12, n_centers=50, random_state=0)
     with pytest.warns(ConvergenceWarning, match="rounding errors prevent .*; raise alpha"):
         hopeless.fit(X, Y)
     assert np.isfinite(hopeless.predict(NEW)).all()
@@ -207,22 +207,17 @@ def test_a_limit_and_rounding_are_warnings_with_what_is_certified():
 def test_numbers_up_to_1e100():
     plain = SketchedKernelRidge(alpha=0.1, n_centers=30, random_state=0)
     expected = plain.fit(X, Y).predict(NEW)
-    for size in (1e-300, 1e-100, 1e90):
+    for size in (1e-90, 1e90):
         for dtype in ("float64", "float32"):
             model = SketchedKernelRidge(alpha=0.1, n_centers=30, random_state=0, dtype=dtype)
             predicted = model.fit(X, size * Y).predict(NEW)
             np.testing.assert_allclose(predicted / size, expected, rtol=0, atol=1e-5)
-    loose = SketchedKernelRidge(n_centers=30, tol=1e300).fit(X, Y)
+    loose = SketchedKernelRidge(n_centers=30, tol=1e12).fit(X, Y)
     assert (loose.n_iter_, loose.converged_) == (0, True)
     far = plain.fit(1e100 * X, Y).predict(1e100 * NEW)
     np.testing.assert_allclose(far, expected, atol=1e-6)
-    scaled = SketchedKernelRidge(1e200 * Gaussian(1.0), 1e199, n_centers=30, random_state=0)
-    one = SketchedKernelRidge(Gaussian(1.0), 0.1, n_centers=30, random_state=0).fit(X, Y)
-    for solver in ("cg", "direct"):
-        predicted = scaled.set_params(solver=solver).fit(X, Y).predict(NEW)
-        np.testing.assert_allclose(predicted, one.predict(NEW), rtol=0, atol=1e-6)
-    with pytest.raises(ValueError, match="expected alpha comparable to the kernel values times"):
-        plain.fit(X, Y, np.full(len(X), 1e-320))
+    with pytest.raises(ValueError, match="sample_weight of at least 1e-100, got at most 1e-150"):
+        plain.fit(X, Y, np.full(len(X), 1e-150))
     with pytest.raises(ValueError, match=r"> 0 for at least one of 30 centres, got at most 0"):
         SketchedKernelRidge("linear", n_centers=30).fit(0 * X, Y)
 
@@ -291,7 +286,11 @@ def test_decisions_are_those_of_a_ridge_classifier_on_features(labels, class_wei
             TWO,
             "expected class_weight to be None, 'balanced' or a dict .* got 'even'",
         ),
-        ({"up": -1.0, "down": 1.0}, TWO, "expected finite class weights > 0, got {'up': -1.0"),
+        (
+            {"up": -1.0, "down": 1.0},
+            TWO,
+            "expected class weights from 1e-12 to 1e12, got {'up': -1.0",
+        ),
         (None, ["a"] * 400, "expected at least two classes, got one class: 'a'"),
         (None, Y, "Unknown label type: continuous"),
     ],

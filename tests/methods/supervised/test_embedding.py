@@ -215,7 +215,7 @@ def test_fixed_and_default_strength():
         ({"n_components": 40, "learner__strength": 1.0}, ValueError, "n_components <= "),
         ({"betas": []}, ValueError, "betas to be a sequence of numbers"),
         ({"betas": [1, 1000]}, ValueError, "betas <= 100"),
-        ({"learner__strength": -2.0}, ValueError, "strength.* > 0.*got -2.0"),
+        ({"learner__strength": -2.0}, ValueError, "strength from 1e-12 to 1e12, got -2.0"),
         ({"learner": OrderSpectralLearner(), "betas": [1.0]}, ValueError, "expected betas=None"),
         ({"learner": TKLClassifier()}, TypeError, "expected learner to be an SCGLogDetLearner"),
     ],

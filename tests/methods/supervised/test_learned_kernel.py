@@ -101,8 +101,13 @@ def test_machines_on_kernel_values(machine):
         (None, StandardScaler(), TypeError, "kernel values"),
         (None, KernelRidge(kernel="precomputed"), TypeError, "to be a classifier, got KernelRidge"),
         (StandardScaler(), None, TypeError, "expected learner to be an SCGLogDetLearner"),
-        (SCGLogDetLearner(strength=-1.0), None, ValueError, "strength > 0"),
-        (SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0), None, ValueError, "gamma > 0"),
+        (SCGLogDetLearner(strength=-1.0), None, ValueError, "strength from 1e-12"),
+        (
+            SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0),
+            None,
+            ValueError,
+            "gamma from 1e-12",
+        ),
     ],
 )
 def test_invalid_learners_and_machines_raise(learner, machine, error, message):

@@ -26,11 +26,11 @@ def bumps_kernel(**changes):
     return QuadratureKernel(**{"function": bumps, "nodes": NODES, "weights": WEIGHTS, **changes})
 
 
-def test_kernel_values_whose_squares_overflow_are_refused():
-    with pytest.raises(ValueError, match=r"expected finite kernel values .* of up to 1e\+140"):
+def test_kernel_values_beyond_1e75_are_refused():
+    with pytest.raises(
+        ValueError, match=r"expected kernel values of at most 1e75 .*, or the kernel"
+    ):
         GKLRegressor(GeneralizedPolynomial(0.0, 1e75)).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"expected finite integrals .*1e\+200: choose a smaller"):
-        GKLRegressor(GeneralizedPolynomial(0.0, 1e200)).fit(X, X[:, 0])
 
 
 # The optimum
@@ -127,9 +127,9 @@ def test_a_basis_must_be_finite_only_on_the_points():
 def test_an_unfinished_fit_warns():
     with pytest.warns(ConvergenceWarning, match=r"GKLClassifier stopped after 1 support vector"):
         GKLClassifier(GeneralizedPolynomial(degree=2), max_iter=1, tol=1e-9).fit(X, Y)
-    far = np.array([[0.3, 0.0], [0.0, 0.0], [0.0, -1.4e69], [0.0, 0.0]])
+    wide = GeneralizedPolynomial(-1e12, 1e12)
     with pytest.warns(ConvergenceWarning, match="the bounds did not improve"):
-        model = GKLRegressor().fit(far, [0.2, -0.1, 0.1, 0.0])
+        model = GKLRegressor(wide).fit([[0.3, 0], [0, 0], [0, -1.4], [0, 0]], [0.2, -0.1, 0.1, 0])
     assert model.n_iter_ < 2 * WINDOW
 
 
@@ -145,18 +145,10 @@ def test_other_kernels_are_refused(kernel):
         (bumps_kernel(function=lambda z, x: bumps(z, x)[:3]), r"shape \(8, .*n_P\).* got .*\(3, 1"),
         (bumps_kernel(function=lambda z, x: "text"), "expected the function to return numbers"),
         (GeneralizedPolynomial(degree=70), r"expected n_P <= 10000, got n_P = 1150626 for 2 feat"),
-        (bumps_kernel(function=lambda z, x: 1e200 * bumps(z, x)), "expected .*finite"),
+        (bumps_kernel(function=lambda z, x: 1e200 * bumps(z, x)), "expected .*kernel values of"),
     ],
     ids=range(4),
 )
 def test_invalid_families_raise_one_clear_error(family, message):
     with pytest.raises(ValueError, match=message):
         GKLClassifier(family).fit(X, Y)
-
-
-def test_a_weight_that_underflows_leaves_the_interior_point_method():
-    points = np.array([[1.0, 1.0], [-1.0, 2.0], [3.0, 2.0], [2.0, 0.0], [2.0, 3.0]])
-    points[:, 1] *= 1e16
-    weights = [1.0, 1.0, 1e-300, 1.0, 1.0]
-    model = GKLClassifier().fit(points, [1, 0, 1, 0, 0], sample_weight=weights)
-    assert np.isfinite(model.decision_function(points)).all()

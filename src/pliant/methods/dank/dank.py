@@ -36,14 +36,14 @@ class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
         "precomputed". Its Gram matrix on the training points must be positive semi-definite; the
         fit tests this for "tl1", "sigmoid" and other kernels that can be indefinite.
     gamma : float or {"scale", "auto"}, default="scale"
-        Parameter of the named kernels, > 0; "scale" is 1/(d var(X)), "auto" is 1/d.
+        Parameter of the named kernels, 1e-12 to 1e12; "scale" is 1/(d var(X)), "auto" is 1/d.
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by class and sample weights.
+        Penalty parameter, from 1e-12 to 1e12. Multiplied by class and sample weights.
     eta : float or "auto", default="auto"
-        Weight of the penalty on F - 11', > 0; a smaller eta lets the kernel adapt more.
+        Weight of the penalty on F - 11', 1e-12 to 1e12; a smaller eta lets the kernel adapt more.
         "auto" is \|alpha\|^2 of the plain SVM, as in the DANK paper; inf gives the plain SVM.
     eta_scale : float, default=1.0
-        Factor of eta, > 0.
+        Factor of eta, from 1e-12 to 1e12.
     tau : float or "auto", default="auto"
         Weight of the trace of F relative to eta, >= 0 and < 2n. A larger tau lowers the rank of F
         and the fit time (with a tiny tau, F keeps all eigenvalues, at a cost of O(n^3)). "auto" is
@@ -77,7 +77,7 @@ class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
         refer to this problem. The time grows about linearly with n. Requires tau = 0 and points
         with coordinates. "kmeans" uses the defaults of `KMeansPartition`.
     class_weight : dict or "balanced", optional
-        Factors of C, each > 0.
+        Factors of C, each from 1e-12 to 1e12.
     verbose : bool, default=False
         Print the progress of the fit to standard error every two seconds.
 
@@ -177,7 +177,7 @@ class DANKRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     Parameters
     ----------
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by sample weights.
+        Penalty parameter, from 1e-12 to 1e12. Multiplied by sample weights.
     partition : KMeansPartition, dict of its settings or {"kmeans"}, optional
         Divide the samples into parts by k-means and solve problem (19) of the paper on each,
         with b = mean(y) and without 1'beta = 0. Together, the parts solve the problem for a kernel

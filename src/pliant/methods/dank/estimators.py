@@ -28,10 +28,12 @@ from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
+    HOPELESS,
     Constraint,
     automatic,
     check_gram,
     check_real,
+    moderate_number,
     one_of,
     optional,
     real_number,
@@ -156,8 +158,8 @@ class BaseHadamard(BaseSVM[TrainingGram]):
     """True if the rows of F sum to n (KNPL)."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "eta": automatic(real_number(above=0, infinite=True)),
-        "eta_scale": real_number(above=0),
+        "eta": automatic(moderate_number(infinite=True)),
+        "eta_scale": moderate_number(),
         "extension": one_of(EXTENSIONS),
         "cache_mb": real_number(above=0),
         "max_seconds": optional(real_number(above=0)),
@@ -355,9 +357,10 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         return gram, smallest is None
 
     def _warn_of_unequal_scales(self, kernel: Kernel, X: Array) -> None:
-        """Issue a FeatureScaleWarning if one feature dominates another under a single bandwidth.
+        """Check the scales of the features for a kernel with a single bandwidth.
 
-        Kernels with a bandwidth per feature and user-defined functions are exempt.
+        A FeatureScaleWarning reports a ratio above `UNLIKE`; a ratio above `HOPELESS` raises
+        ValueError. Kernels with a bandwidth per feature and user-defined functions are exempt.
         """
         isotropic = isinstance(kernel, Gaussian | Laplacian | Linear | Matern | Polynomial | TL1)
         if not isotropic or np.ndim(getattr(kernel, "gamma", 0.0)):
@@ -368,10 +371,16 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         ratio, names = pair[2], getattr(self, "feature_names_in_", None)
         large, small = (f"column {j}" if names is None else f"{names[j]!r}" for j in pair[:2])
         kind = type(self).__name__
+        pipeline = f"make_pipeline(StandardScaler(), {kind}())"
+        if ratio > HOPELESS:
+            raise ValueError(
+                f"expected standard deviations of features within a factor of 1e8, got {ratio:.2g} "
+                f"between {large} and {small}; standardise the features, as in {pipeline}"
+            )
         warnings.warn(
             f"{kind} got features on very different scales: {large} has {ratio:.2g} times the "
             f"standard deviation of {small}, which has almost no effect on the kernel; "
-            f"scale the features, as in make_pipeline(StandardScaler(), {kind}())",
+            f"scale the features, as in {pipeline}",
             FeatureScaleWarning,
             stacklevel=stack_level(),
         )

@@ -51,7 +51,13 @@ import numpy as np
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Columns, Indices
-from pliant.core.validation import check_choice, check_integer, check_points, check_real
+from pliant.core.validation import (
+    check_choice,
+    check_integer,
+    check_kernel_values,
+    check_points,
+    check_real,
+)
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import (
     CoordinateNeighbors,
@@ -183,7 +189,7 @@ class BaseHadamardKernel(Kernel):
     @property
     def quartic(self) -> float:
         """The factor c = 1/(4 eta) of the learned part."""
-        return 1.0 / (4.0 * check_real("eta", self.eta, least=1e-300, infinite=True))
+        return 1.0 / (4.0 * check_real("eta", self.eta, above=0, infinite=True))
 
     @cached_property
     def support(self) -> Indices:
@@ -243,7 +249,7 @@ class HadamardKernel(BaseHadamardKernel):
     beta : array of shape (n,)
         The signed dual coefficients of the training points.
     eta : float
-        Weight of the penalty on F, >= 1e-300; may be inf.
+        Weight of the penalty on F, > 0; may be inf.
     extension : {"smooth", "nearest", "reciprocal", "none"}
         The extension to new points.
     n_neighbors : int
@@ -430,7 +436,7 @@ class HadamardKernel(BaseHadamardKernel):
 
     def _check_form(self) -> None:
         """Raise ValueError unless eta, tau and centred define one of the closed forms."""
-        check_real("eta", self.eta, least=1e-300, infinite=True)
+        check_real("eta", self.eta, above=0, infinite=True)
         limit = 2 * len(self.points)
         if check_real("tau", self.tau, least=0) >= limit:
             raise ValueError(f"expected tau < 2n = {limit}, got {self.tau!r}")
@@ -505,7 +511,7 @@ class PartitionedKernel(BaseHadamardKernel):
     centres : array of shape (v, d)
         The centres of the parts.
     eta : float
-        Weight of the penalty on F, >= 1e-300; may be inf.
+        Weight of the penalty on F, > 0; may be inf.
     extension : {"smooth", "nearest", "reciprocal", "none"}
         The extension to new points, from the training points of their part.
     n_neighbors : int
@@ -608,17 +614,11 @@ class PartitionedKernel(BaseHadamardKernel):
 
 
 def compute_gram(kernel: Kernel, points: Array) -> Array:
-    """Compute the kernel values between points, shape (m, m); raise ValueError above 1e75."""
-    gram = points
-    if not isinstance(kernel, Precomputed):
-        gram = kernel(points)
-    elif kernel.gram is not points:  # with kernel="precomputed", the points are the matrix
-        gram = kernel.gram if kernel.names_all(points) else kernel(points)
-        gram = np.asarray(gram, dtype=np.float64)
-    largest = max(gram.max(), -gram.min())
-    if not largest <= 1e75:  # eta takes its scale from fourth powers of kernel values
-        raise ValueError(
-            f"expected finite kernel values up to 1e75 in absolute value, got {largest:.3g} from "
-            f"{type(kernel).__name__}; scale the features"
-        )
+    """Compute the kernel values between points, shape (m, m)."""
+    if isinstance(kernel, Precomputed):
+        if kernel.gram is points:  # with kernel="precomputed", the points are the matrix
+            return points
+        if kernel.names_all(points):
+            return check_kernel_values(np.asarray(kernel.gram, dtype=np.float64), kernel)
+    gram: Array = kernel(points)
     return gram

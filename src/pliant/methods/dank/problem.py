@@ -92,7 +92,7 @@ def hadamard_dual(
     ValueError
         If eta or tau is out of range.
     """
-    check_real("eta (times eta_scale)", eta, least=1e-300, infinite=True)
+    check_real("eta (times eta_scale)", eta, above=0, infinite=True)
     c, n = 1.0 / (4.0 * eta), len(plain.rows)
     if check_real("tau", tau, least=0) >= 2 * n:
         raise ValueError(

@@ -34,6 +34,7 @@ from pliant.core.validation import (
     check_random_state,
     integer,
     is_collection,
+    moderate_number,
     one_of,
     optional,
     real_number,
@@ -93,11 +94,12 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         the lowest. In regression, "auto" also tries asinh(y / u) for a target with skewness above
         0.9, where u is the median of the nonzero abs(y). None disables transforms.
     alpha : float or "auto", default="auto"
-        Ridge penalty > 0, for features on [-1, 1] and squared errors summed over samples. While the
-        bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150 support points, times the
-        mean sample weight. The penalty on the coefficients is then selected on the held-out
-        samples. With "interpolation", both penalties are 1e-3. "evidence" always learns the penalty
-        for the bandwidths; a number then sets only the penalty on the coefficients.
+        Ridge penalty, 1e-12 to 1e12, for features on [-1, 1] and squared errors summed over
+        samples. While the bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150
+        support points, times the mean sample weight. The penalty on the coefficients is then
+        selected on the held-out samples. With "interpolation", both penalties are 1e-3. "evidence"
+        always learns the penalty for the bandwidths; a number then sets only the penalty on the
+        coefficients.
     validation_fraction : float, default=0.2
         Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
         `alpha` and for the algorithm's ``shrinkage``.
@@ -174,7 +176,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "n_members": integer(least=1),
         "algorithm": _check_algorithm,
         "transforms": optional(one_of(("auto",))),
-        "alpha": automatic(real_number(above=0), named=True),
+        "alpha": automatic(moderate_number(), named=True),
         "validation_fraction": real_number(least=0),
         "max_iter": integer(least=1),
         "max_seconds": optional(real_number(above=0)),
@@ -385,11 +387,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         table = self._build_table(X, y, sample_weight, refit=True)[0]
         (low, high), new = self.limits_, feature_limits(table)
         limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
-        reach = max(float(np.abs(member.warp_(limits)).max()) for member in self.members_)
-        if reach > 1e50:  # the fourth power is finite
-            raise ValueError(
-                f"expected features on the scale of the fit, got values {reach:.3g} times as large"
-            )
         table = self._set_target(table)
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
         for member in self.members_:

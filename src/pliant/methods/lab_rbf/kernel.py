@@ -192,8 +192,7 @@ class LocalRBFKernel(Kernel):
         def distances(X: Array, *, exact_zero: bool = True) -> Array:
             """Compute squared distances, (n, m); `exact_zero` replaces rounding errors with 0."""
             points = (X if warp is None else warp(X)) - mean
-            # Clipping to 1e150 bandwidths keeps the squares finite.
-            result = point_products((points * scale).clip(-1e150, 1e150)) @ products
+            result = point_products(points * scale) @ products
             if exact_zero:
                 result[result < 16.0 * np.finfo(np.float64).eps * products[-1]] = 0.0
             return np.asarray(np.maximum(result, 0.0, out=result))
@@ -266,7 +265,7 @@ class Warp(BaseEstimator):
                 if parameters is not None:
                     warp.kinds[j], (warp.offsets[j], warp.widths[j]) = WARPS.index(kind), parameters
             low, high = _transformed_range(warp, X)
-        half = high / 2 - low / 2
+        half = (high - low) / 2
         warp.centres = low + half
         warp.slopes = np.divide(1.0, half, out=np.zeros(d), where=half > MIN_HALF_RANGE)
         return warp
@@ -369,7 +368,7 @@ def skewness(X: Array) -> Array:
 
 def _fit_log(x: Array, low: float) -> tuple[float, float] | None:
     """Return the offset, a tenth of the median positive x, and the width; None if unsuitable."""
-    if low < 0 or np.median(x) > x.max() / 2 + low / 2:
+    if low < 0 or np.median(x) > (x.max() + low) / 2:
         return None
     offset = 0.1 * float(np.median(x[x > 0]))
     return (offset, 1.0) if offset > 0 else None

@@ -70,7 +70,7 @@ class Table:
     def scale(self) -> tuple[Array, Array]:
         """Middle and half-range of each target, shape (q,); the half-range of a constant is 1."""
         low, high = self.Y.min(axis=0), self.Y.max(axis=0)
-        half = high / 2 - low / 2
+        half = (high - low) / 2
         return np.asarray(low + half), np.where(half > 0, half, 1.0)
 
     @property
@@ -317,7 +317,7 @@ def mean_expansion(members: list[LABRBFMember], X: Array) -> Array:
 def feature_limits(table: Table) -> Array:
     """Compute the range of each feature, extended at both ends, shape (2, n_features)."""
     low, high = table.feature_range
-    margin = 0.25 * (high / 2 - low / 2)  # an eighth of the range
+    margin = (high - low) / 8
     return np.stack([low - margin, high + margin])
 
 
@@ -333,8 +333,7 @@ def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
 
 def correlated_pairs(X: Array) -> Indices:
     """Find pairs of columns with |Spearman's correlation| > 0.8, strongest first."""
-    with np.errstate(invalid="ignore"):  # the correlation of a constant column is nan
-        correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)
+    correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)  # nan for a constant column
     strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)
     order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")

@@ -236,7 +236,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if self.calibration is not None:
             table, reserved = self._split_calibration(table, self.calibration)
         low, high = table.Y.min(axis=0), table.Y.max(axis=0)
-        for k in np.flatnonzero(high / 2 - low / 2 <= constants.MIN_HALF_RANGE):
+        for k in np.flatnonzero((high - low) / 2 <= constants.MIN_HALF_RANGE):
             name = "y" if self.single_output_ else f"y[:, {k}]"
             values = plain(low[k]), plain(high[k])
             got = f"{name} = {values[0]}" if low[k] == high[k] else f"{name} from %s to %s" % values
@@ -504,8 +504,7 @@ def _from_scale(f: Array, unit: Array | None) -> Array:
     """Convert values on the scale of the fit to the units of y: u sinh(f), or f without a unit."""
     if unit is None:
         return f
-    with np.errstate(over="ignore"):  # predictions are then clipped to the range of the target
-        return np.asarray(unit * np.sinh(f))
+    return np.asarray(unit * np.sinh(f))  # predictions are then clipped to the target's range
 
 
 @dataclass(eq=False, repr=False)

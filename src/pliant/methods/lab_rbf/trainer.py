@@ -157,8 +157,8 @@ class Trainer:
             # float32 hides the rounding errors of scaled targets, which could change a split.
             Y = sample.Y.astype(np.float32)
             trees.fit(sample.X, Y[:, 0] if Y.shape[1] == 1 else Y, sample.weights)
-            with np.errstate(invalid="ignore"):  # NaN if no split of any tree reduces the error
-                proportions.append(np.fmax(trees.feature_importances_, 1e-3 / d))
+            # The importances are NaN if no split of any tree reduces the error.
+            proportions.append(np.fmax(trees.feature_importances_, 1e-3 / d))
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]
@@ -213,8 +213,7 @@ class Trainer:
             split = self._split(len(table), rng)
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
             settings = replace(settings, objective=objective, linear=linear, profile=profile)
-            with np.errstate(divide="ignore"):
-                s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])
+            s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])  # log 0 for constants
             s = s.clip(*constants.LOG_SQUARE_RANGE)
             centres = warp(member.kernel_.centres[: member.n_learned_])
             rows = table.sample(split.train, warp)
@@ -248,12 +247,9 @@ class Trainer:
         if self.deadline.stopped and not required and start.member is None:
             return None
         training = self._build_training(table, start)
-        # float32 products may flag an invalid operation although the result is finite. The
-        # solver accepts only steps with a finite objective.
-        with np.errstate(invalid="ignore"):
-            if start.settings.support == "residual" and start.member is None:
-                training.add_centres()
-            training.learn_first_stage()
+        if start.settings.support == "residual" and start.member is None:
+            training.add_centres()
+        training.learn_first_stage()
         return training
 
     @blas_limited
@@ -263,21 +259,20 @@ class Trainer:
         """Follow the path, and learn the bandwidths on all rows in the last stage."""
         start, layer_output = training.start, None
         split, held_out = start.split, training.held_out
-        with np.errstate(invalid="ignore"):
-            stage = training.follow_path(lowest)
-            objective, mean = training.objective, start.rows.mean
-            if self.layer is not None and held_out is not None:
-                F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
-                held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
-                layer_output = self.layer(F, start.rows, held_out_F)
-            if held_out is not None and not training.stopped:
-                # The last stage uses all rows, and half as many steps (rounded up).
-                final = table.sample(split.final, start.warp)
-                objective, mean = build_objective(start, final, self.device), final.mean
-                n_steps = -(-start.settings.max_iter // 2)
-                point = stage.log_squares, stage.log_penalty
-                s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
-                stage = stage._replace(log_squares=s, log_penalty=log_penalty)
+        stage = training.follow_path(lowest)
+        objective, mean = training.objective, start.rows.mean
+        if self.layer is not None and held_out is not None:
+            F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
+            held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
+            layer_output = self.layer(F, start.rows, held_out_F)
+        if held_out is not None and not training.stopped:
+            # The last stage uses all rows, and half as many steps (rounded up).
+            final = table.sample(split.final, start.warp)
+            objective, mean = build_objective(start, final, self.device), final.mean
+            n_steps = -(-start.settings.max_iter // 2)
+            point = stage.log_squares, stage.log_penalty
+            s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
+            stage = stage._replace(log_squares=s, log_penalty=log_penalty)
         member = _build_member(start, stage, table)
         if start.settings.n_grown > start.settings.n_support:
             _grow(member, table, start)
@@ -316,9 +311,8 @@ class Trainer:
         proportions = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
         start = self._choose_start(table, settings, warp, seed, proportions, probe=True)
         training = self._build_training(table, start)
-        with np.errstate(invalid="ignore"):
-            training.learn_first_stage()
-            return max(training.follow_path().loss, constants.TINY)
+        training.learn_first_stage()
+        return max(training.follow_path().loss, constants.TINY)
 
     def _build_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
         """Set up the training of a member, with its held-out rows and loss."""
@@ -481,8 +475,7 @@ def _initial_squares(
         lowest = math.inf, np.zeros((m, len(each)))  # kept if no value is finite
         for square in constants.INITIAL_SQUARES:
             s = np.tile(np.log(square * each).clip(*constants.LOG_SQUARE_RANGE), (m, 1))
-            with np.errstate(invalid="ignore"):  # see `Trainer._begin_training`
-                value = objective.value(s, log_penalty)
+            value = objective.value(s, log_penalty)
             if value < lowest[0]:
                 lowest = value, s
         chosen.append(lowest[1])

@@ -18,6 +18,7 @@ from pliant.core.validation import (
     Constraint,
     check_flag,
     check_job_count,
+    check_kernel_values,
     one_of,
     optional,
     real_number,
@@ -288,7 +289,7 @@ class MKLClassifier(SVMClassifier[Candidates], BaseMKL):
     norm : float, default=1.0
         The p of "simple", >= 1. With p > 1 all kernels have positive weight.
     C : float, default=1.0
-        Penalty parameter, > 0, multiplied by class and sample weights. Choose it by
+        Penalty parameter, 1e-12 to 1e12, multiplied by class and sample weights. Choose it by
         cross-validation.
     normalize : bool, default=True
         Scale kernels to k(x, x) = 1, and Gram matrices to a mean diagonal of 1: weights of kernels
@@ -306,7 +307,7 @@ class MKLClassifier(SVMClassifier[Candidates], BaseMKL):
         float32 if only that fits. Otherwise some are kept, and the others are recomputed at each
         step. The memory must hold at least one matrix in float64.
     class_weight : dict or "balanced", optional
-        Multiplier of C for each class, > 0.
+        Multiplier of C for each class, from 1e-12 to 1e12.
     n_jobs : int, optional
         Number of threads that compute Gram matrices; None for one, -1 for all cores.
     verbose : bool, default=False
@@ -421,7 +422,8 @@ class MKLRegressor(SVMRegressor[Candidates], BaseMKL):
         proportional to the alignment of each kernel with the target [3]_. "alignf": the weights of
         the sum best aligned with the target [3]_.
     C : float, default=1.0
-        Penalty parameter, > 0, multiplied by sample weights. Choose it by cross-validation.
+        Penalty parameter, 1e-12 to 1e12, multiplied by sample weights. Choose it by
+        cross-validation.
     epsilon : float, default=0.1
         Maximum error without a penalty, >= 0, in units of the scaled target.
     scale_target : bool, default=True
@@ -535,12 +537,7 @@ def normalized_kernels(kernels: Sequence[Kernel], X: Array, normalize: bool) -> 
         if not normalize:
             scaled.append(kernel)
             continue
-        diagonal = kernel._diagonal(X)
-        if not np.isfinite(diagonal).all():
-            raise ValueError(
-                f"expected finite kernel values, got inf or NaN from kernel {m}, "
-                f"{short_name(kernel)}; scale the features"
-            )
+        diagonal = check_kernel_values(kernel._diagonal(X), kernel)
         if made_of(kernel, Precomputed):
             mean = float(diagonal.mean())
             if mean <= 0.0:

@@ -37,7 +37,7 @@ from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
-from pliant.core.validation import check_gram
+from pliant.core.validation import check_gram, check_kernel_values
 from pliant.kernels.base import Kernel, short_name
 from pliant.kernels.standard import Precomputed
 from pliant.methods.svm import smo
@@ -112,7 +112,7 @@ class Grams:
         """Return K_m, shape (n, n); callers must not modify it."""
         if m in self._kept:
             return self._kept[m]
-        gram = self._compute(m)
+        gram = self.kernels[m]._gram(self.points, self.points)
         if self._weighted[m]:  # replace a kept matrix of zero weight
             unweighted = [k for k in self._kept if not self._weighted[k]]
             if unweighted:
@@ -171,19 +171,9 @@ class Grams:
     @blas_limited
     def _compute_kept(self, m: int) -> Array | None:
         """Compute K_m; return it in the kept precision, or None if it does not fit in memory."""
-        gram = self._compute(m)
-        return gram.astype(self.dtype, copy=False) if m < self._max_kept else None
-
-    def _compute(self, m: int) -> Array:
-        """Compute K_m; raise ValueError unless its values are finite."""
         kernel = self.kernels[m]
-        gram = kernel._gram(self.points, self.points)
-        if not np.isfinite(gram.sum()):
-            raise ValueError(
-                f"expected finite kernel values, got inf or NaN from kernel {m}, "
-                f"{short_name(kernel)}; scale the features"
-            )
-        return gram
+        gram = check_kernel_values(kernel._gram(self.points, self.points), kernel)
+        return gram.astype(self.dtype, copy=False) if m < self._max_kept else None
 
 
 def check_psd(gram: Array, m: int, kernel: Kernel) -> None:

@@ -142,8 +142,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             if labels.dtype.kind == "O":
                 labels = check_labels(labels)
-            with np.errstate(invalid="ignore"):
-                check_classification_targets(labels)
+            check_classification_targets(labels)
             known = ~where_equal(labels, self.unlabeled)
             self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
             if len(self.classes_) < 2:

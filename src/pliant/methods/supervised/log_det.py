@@ -19,6 +19,7 @@ from pliant.core.validation import (
     check_random_state,
     fresh_fit,
     integer,
+    moderate_number,
     optional,
     real_number,
     stack_level,
@@ -63,8 +64,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     kernel, gamma
         The base kernel k0 and its coefficient, as in `SCGLogDetLearner`.
     slack : float, default=1.0
-        Penalty parameter nu of the slack, > 0. If inf, the bounds are hard and may be infeasible:
-        three points cannot form two similar pairs and a dissimilar pair if l > 4 u.
+        Penalty parameter nu of the slack, 1e-12 to 1e12. If inf, the bounds are hard and may be
+        infeasible: three points cannot form two similar pairs and a dissimilar pair if l > 4 u.
     max_pairs : int, optional
         Maximum number of pairs, by default 5000, drawn at random from the known pairs. None means
         all; m labelled points give m (m - 1)/2 pairs.
@@ -143,7 +144,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "slack": real_number(above=0, infinite=True),
+        "slack": moderate_number(infinite=True),
         "max_pairs": optional(integer(least=1)),
         "tol": real_number(above=0),
         "max_iter": integer(least=1),

@@ -48,10 +48,10 @@ class SmoothVectors(NamedTuple):
 class NeighborGraph:
     """The graph of the k nearest neighbours of m > k distinct points, shape (m, n_features).
 
-    Raises ValueError for too few points or non-finite distances. Ties between neighbours
-    are broken by row order. Each component has at least k + 1 points. Time is O(m^2 n_features),
-    memory O(m k). `weights` is the sparse A, `degrees` holds D_ii >= k, `radii` holds the distance
-    of each point to its k-th neighbour, and `components` its connected component.
+    Raises ValueError for too few points. Ties between neighbours are broken by row order. Each
+    component has at least k + 1 points. Time is O(m^2 n_features), memory O(m k). `weights` is the
+    sparse A, `degrees` holds D_ii >= k, `radii` holds the distance of each point to its k-th
+    neighbour, and `components` its connected component.
     """
 
     weights: scipy.sparse.csr_array
@@ -161,8 +161,6 @@ def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
         columns.append(np.nonzero(near)[1])
         radii.append(radius)
     radius = np.concatenate(radii)
-    if not np.isfinite(radius).all():
-        raise ValueError("expected finite distances between points, got inf; scale the features")
     indices = (np.repeat(np.arange(m), k), np.concatenate(columns))
     directed = scipy.sparse.csr_array((np.ones(m * k), indices), shape=(m, m))
     return directed.maximum(directed.T), radius

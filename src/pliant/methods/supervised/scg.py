@@ -23,8 +23,8 @@ from pliant.core.validation import (
     check_flag,
     check_random_state,
     fresh_fit,
+    moderate_number,
     one_of,
-    real_number,
 )
 from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gamma, KernelLike
@@ -75,10 +75,10 @@ class SCGLogDetLearner(KernelLearner):
         The parameter gamma of kernels given by name: "scale" is 1/(n_features var(X)), "auto" is
         1/n_features.
     strength : float or "auto", default="auto"
-        Weight of the labels or pairs, > 0. "auto" selects the power of ten from 1e-1 to 1e6 with
-        the best score in 5-fold cross-validation over the labels. The score is the accuracy of a
-        support vector machine with C = 1 on the learned kernel. For pairs, it is the area under the
-        ROC curve of distances of held-out pairs.
+        Weight of the labels or pairs, from 1e-12 to 1e12. "auto" selects the power of ten from 1e-1
+        to 1e6 with the best score in 5-fold cross-validation over the labels. The score is the
+        accuracy of a support vector machine with C = 1 on the learned kernel. For pairs, it is the
+        area under the ROC curve of distances of held-out pairs.
     scale_strength : bool, default=True
         If True, the strength is divided by the sum of k0(x, x) over the points in the graph, which
         is their number for a Gaussian kernel. A good strength then depends neither on this number
@@ -141,7 +141,7 @@ class SCGLogDetLearner(KernelLearner):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "strength": automatic(real_number(above=0)),
+        "strength": automatic(moderate_number()),
         "scale_strength": check_flag,
         "beta": check_exponent,
         "graph": one_of(GRAPHS),
@@ -215,7 +215,7 @@ def unit_scale(gram: Array) -> float:
     size = float(gram.diagonal().mean())
     variance = size - float(gram.mean())
     spread = variance if variance > 1e-10 * size else size  # smaller values are rounding errors
-    return 1.0 / spread if spread > np.finfo(np.float64).tiny else 1.0
+    return 1.0 / spread if spread > 0.0 else 1.0
 
 
 def draw_sample(

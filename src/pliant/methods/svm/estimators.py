@@ -39,6 +39,7 @@ from pliant.core.validation import (
     class_codes,
     class_factors,
     fresh_fit,
+    moderate_number,
     plain,
     real_number,
     stack_level,
@@ -163,7 +164,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
-        "C": real_number(above=0),
+        "C": moderate_number(),
         "tol": real_number(above=0),
         "max_iter": _check_step_limit,
         "verbose": check_flag,
@@ -214,7 +215,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C, each >= 0. Samples of weight zero are ignored.
         """
-        with fresh_fit(self), np.errstate(over="ignore", invalid="ignore"):
+        with fresh_fit(self):
             check_parameters(self)
             points, used, problems = self._state_problems(X, y, sample_weight)
             progress = FitProgress(self, X, y)
@@ -577,9 +578,8 @@ def C_path(
         model, C = models[index], float(Cs[index])
         vars(model).update(shared)
         problems = [replace(problem, C=C) for problem in problems]
-        with np.errstate(over="ignore", invalid="ignore"):
-            solutions = model._solve(problems, base, starts, lambda _: False)
-            model._store(problems, solutions)
+        solutions = model._solve(problems, base, starts, lambda _: False)
+        model._store(problems, solutions)
         if position + 1 < len(order):
             growth = float(Cs[order[position + 1]]) / C
             starts = [

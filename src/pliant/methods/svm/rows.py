@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.jit import compiled
-from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Indices, Mask
+from pliant.core.validation import check_kernel_values
 from pliant.kernels.base import Kernel
 from pliant.methods.svm.dual import Pause, Rows, part
 
@@ -116,7 +116,7 @@ class CachedRows(Rows):
     Raises
     ------
     ValueError
-        If kernel values are not finite, or the kernel does not accept the points.
+        If kernel values are out of range, or the kernel does not accept the points.
     """
 
     dtype: np.dtype[Any]
@@ -139,7 +139,7 @@ class CachedRows(Rows):
         self.max_block: int = min(max(math.isqrt(int(0.75 * entries)), 128), n)
         entries = min(max(entries, self.max_block**2), n**2 + self.max_block**2)
         self._prepared: Between | None = kernel.prepared(self.X)
-        self._diagonal = np.append(self._as_finite(kernel.diag(X)), np.zeros(int(border)))
+        self._diagonal = np.append(self._checked(kernel.diag(X)), np.zeros(int(border)))
         self._diagonal.flags.writeable = False
         self._memory = RowMemory(n, entries, self.dtype)
 
@@ -202,23 +202,15 @@ class CachedRows(Rows):
                 tile = self.kernel(self.X[rows], self.X[others])
             else:
                 tile = self._prepared(rows, others)
-            values[:, some] = self._as_finite(tile)
+            values[:, some] = self._checked(tile)
         if self._border is not None:
             values[rows == self._border] = 0.0
             values[:, (np.arange(n) if columns is None else columns) == self._border] = 0.0
         return values
 
-    def _as_finite(self, values: Array) -> Array:
-        """Return kernel values in the matrix's precision; raise ValueError if one is not finite."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            values = values.astype(self.dtype, copy=False)
-            finite = np.isfinite(values.sum(dtype=np.float64))  # cheaper than a test of each value
-        if not finite:
-            raise ValueError(
-                f"expected finite kernel values in {self.dtype}, got inf or NaN from "
-                f"{one_line(self.kernel)}; scale the features"
-            )
-        return values
+    def _checked(self, values: Array) -> Array:
+        """Return kernel values in the matrix's precision, in which they must be finite."""
+        return check_kernel_values(values.astype(self.dtype, copy=False), self.kernel)
 
 
 def _in_blocks(

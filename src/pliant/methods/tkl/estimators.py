@@ -441,8 +441,8 @@ class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
     Parameters
     ----------
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by class and sample weights. Values up to 1e5 can be
-        useful.
+        Penalty parameter, 1e-12 to 1e12. Multiplied by class and sample weights. Values up to 1e5
+        can be useful.
     degree : int, default=1
         Degree of the monomials of x, 0 to 12. n_P = 2 C(n_features + degree, degree) grows fast
         with the degree and is limited to 10 000.
@@ -453,7 +453,7 @@ class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
         Scale the features to [0, 1], constant features to 0. If False, the features must be in
         [0 - delta, 1 + delta].
     class_weight : dict or "balanced", optional
-        Factors of C, each > 0.
+        Factors of C, each from 1e-12 to 1e12.
     floor : float, default=0.0
         Lower bound on the eigenvalues of P, 0 <= floor < 1; their mean is 1. With a floor > 0
         and delta > 0, the kernel of TKL is universal (Theorem 15 of [1]_). With 0, P has a low
@@ -603,7 +603,8 @@ class TKLRegressor(SVMRegressor[Kernel], BaseGKL):
     Parameters
     ----------
     C : float, default=1.0
-        Penalty parameter, > 0. Multiplied by sample weights. Values up to 1e5 can be useful.
+        Penalty parameter, 1e-12 to 1e12. Multiplied by sample weights. Values up to 1e5 can be
+        useful.
     epsilon : float, default=0.1
         Errors up to this size are not penalised, >= 0, in units of the scaled target.
     scale_target : bool, default=True

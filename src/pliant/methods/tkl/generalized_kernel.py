@@ -29,7 +29,7 @@ from sklearn.base import clone
 from pliant.core.jit import compiled
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
-from pliant.core.validation import check_integer, check_points, check_vector
+from pliant.core.validation import check_integer, check_kernel_values, check_points, check_vector
 from pliant.kernels.base import Kernel, Rescaled
 
 TILE = 512
@@ -377,11 +377,7 @@ class GeneralizedPolynomial(_FiniteRank):
         M = np.zeros((Z.shape[1], Z.shape[1]))
         entries = self.shape_matrix(X.shape[1]) * self._means(gamma)
         np.add.at(M, (index[:, None], index), entries)
-        if not np.isfinite(M).all():
-            raise ValueError(
-                "expected finite integrals of powers from lower to upper, got "
-                f"{self.lower!r} and {self.upper!r}: choose a smaller range"
-            )
+        check_kernel_values(M, self)
         # phi(x) = Z(x) U sqrt(L) from M = U L U'; eigenvalues below 0 are rounding errors
         values, vectors = np.linalg.eigh(M)
         return (Z @ (vectors * np.sqrt(np.maximum(values, 0.0))),)

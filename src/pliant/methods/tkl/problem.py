@@ -31,14 +31,11 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.linalg import eigenvalue, last_eigenpairs
-from pliant.core.text import one_line
 from pliant.core.typing import Array
+from pliant.core.validation import check_kernel_values
 from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
 from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blend_identity
-
-LARGEST_FORM = 1e140
-"""Largest kernel value and entry of D(w) for which sums of squares do not overflow."""
 
 
 class Oracle(NamedTuple):
@@ -106,7 +103,7 @@ class SaddleProblem:
 
     def gram(self, factor: Array) -> Array:
         """Compute K_P, shape (n_samples, n_samples), for Q = factor factor'; check its values."""
-        return self._check_size(self.member(factor).gram(self.points))
+        return check_kernel_values(self.member(factor).gram(self.points), self.kernel)
 
     def svm(self, factor: Array) -> MarginDual:
         """Return the dual of the SVM at Q = factor factor', in bounded memory."""
@@ -122,16 +119,7 @@ class SaddleProblem:
         """Compute (1 - floor) D(w), shape (n_P, n_P)."""
         matrix = self.kernel.quadratic(self.points, w)
         matrix *= 1.0 - self.floor  # the gradient of w'K_P w in Q
-        return self._check_size(matrix)
-
-    def _check_size(self, values: Array) -> Array:
-        """Return kernel values or their weighted sums; raise ValueError above `LARGEST_FORM`."""
-        if not float(max(values.max(), -values.min())) <= LARGEST_FORM:
-            raise ValueError(
-                f"expected finite kernel values and weighted sums of up to {LARGEST_FORM:g}, got "
-                f"larger ones from {one_line(self.kernel)}; scale the features, or lower C"
-            )
-        return values
+        return check_kernel_values(matrix, self.kernel, "weighted sums of kernel values")
 
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
         """Find the best Q for a feasible w with `gain` = kappa(w), and `count` eigenpairs."""

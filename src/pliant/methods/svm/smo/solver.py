@@ -28,6 +28,7 @@ import numpy as np
 
 from pliant.core.jit import compiled
 from pliant.core.progress import Progress, Result, Status
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import (
     Certificate,
@@ -53,6 +54,7 @@ FLAT = 1e-12
 """Lower bound for computed curvatures, which rounding errors can make negative."""
 
 
+@blas_limited
 def solve(
     problem: MarginDual,
     start: Array | None = None,
@@ -158,7 +160,7 @@ class SMOState:
             certificate, reached = self._certificate(tol, violation)
         self.intercept, value, gap = certificate.intercept, certificate.value, certificate.gap
         # A round is idle if neither value nor gap has improved by a relevant fraction of the gap
-        # since the last one that was not: rounds in small blocks progress slowly. With C = 1e20,
+        # since the last one that was not: rounds in small blocks progress slowly. With C = 1e12,
         # the gap is C times the rounding errors of the decision values.
         rise = IDLE * abs(gap) if np.isfinite(gap) else 0.0
         better = not self.history or value > self.best_value + rise

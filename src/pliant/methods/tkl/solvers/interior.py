@@ -80,9 +80,8 @@ def solve(
     search = Search(problem, tol, max_iter, callback)
     method = InteriorMethod(problem, dual, *integrals, search)
     try:
-        with np.errstate(divide="raise"):  # weights of 1e-300 may underflow to their bounds
-            method.advance(method.start())
-    except (np.linalg.LinAlgError, FloatingPointError):
+        method.advance(method.start())
+    except np.linalg.LinAlgError:
         return None
     return search.result()
 
