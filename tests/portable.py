@@ -1,98 +1,91 @@
-"""Run the numerical tests with the BLAS kernels of other processors.
+"""Run the tests as other processors would compute them.
 
-    python -m tests.portable Nehalem Haswell
+    python -m tests.portable                        # ten runs of all tests
+    python -m tests.portable --runs 1 tests/methods
 
-OpenBLAS, which is part of the wheels of NumPy and SciPy, has kernels for each kind of processor.
-They add in different orders, so the last digits of all results differ, and so may the outcomes of
-tests. Core types that this processor cannot execute are skipped by name.
+Each run has another seed of ``--rounding`` (see `tests.rounding`), and the instructions of another
+processor in one of three libraries: the kernels of OpenBLAS, which is part of the wheels of NumPy
+and SciPy, add in different orders; so do NumPy's own loops; numba compiles for the processor. The
+runs take turns with what this processor can execute.
 """
 
 import json
 import os
-import platform
 import subprocess
 import sys
+import time
 
+from numpy._core._multiarray_umath import __cpu_dispatch__ as dispatched
 from numpy._core._multiarray_umath import __cpu_features__ as features
 
-NEEDED = {
-    "Nehalem": ("X86_V2", "SSE42"),
-    "Haswell": ("X86_V3", "AVX2"),
-    "Zen": ("X86_V3", "AVX2"),
-    "SkylakeX": ("X86_V4", "AVX512_SKX"),
-}
-"""Core types of OpenBLAS, with NumPy's names of their instructions."""
+CORES = ("Nehalem", "Haswell", "Sandybridge", "Prescott", "SkylakeX")
+"""Core types of OpenBLAS with different kernels; Zen, for one, has those of Haswell."""
 
-SAME = {"Zen": "Haswell"}
-"""Core types that share the kernels, and report the name, of another one."""
+RUNS = 10
 
-TESTS = [
-    "tests/core/test_linalg.py",
-    "tests/docs/test_readme_and_pages.py",
-    "tests/methods/dank/test_eigenpairs.py",
-    "tests/methods/dank/test_problem.py",
-    "tests/methods/dank/test_sequential.py",
-    "tests/methods/lab_rbf/test_objective.py",
-    "tests/methods/supervised/test_bregman.py",
-    "tests/methods/supervised/test_order_spectral.py",
-    "tests/methods/svm/test_projections.py",
-    "tests/methods/svm/test_smo.py",
-    "tests/methods/tkl/test_solvers.py",
-    "tests/methods/tkl/test_tkl.py",
-    "tests/papers/test_dank_scale_theorems.py",
-    "tests/papers/test_reference_twins.py",
-    "tests/papers/test_scg_theorems.py",
-]
-"""Tests that compare results with other solvers, with more digits, or with printed numbers."""
-
-KINDS = (
+KERNELS = (
     "import json, numpy, scipy.linalg, threadpoolctl; "
     "print(json.dumps([each.get('architecture') for each in threadpoolctl.threadpool_info()]))"
 )
 
 
-def obstacle(core: str, machine: str, features: dict[str, bool]) -> str | None:
-    """Return the reason why this processor cannot run a core type, or None."""
-    if machine.lower() not in ("x86_64", "amd64"):
-        return f"this processor is {machine}, not x86-64"
-    if not any(features.get(name) for name in NEEDED[core]):
-        return f"this processor lacks {NEEDED[core][-1]}"
-    return None
-
-
-def environment(core: str) -> dict[str, str]:
-    return {**os.environ, "OPENBLAS_CORETYPE": core, "OMP_NUM_THREADS": "1"}
-
-
-def takes_effect(core: str) -> bool:
-    """Return True if NumPy's and SciPy's BLAS are OpenBLAS with kernels of this core type."""
+def kernels(core: str | None) -> set[str]:
+    """Return the kernels that NumPy's and SciPy's OpenBLAS choose, with a core type or without."""
+    environment = {**os.environ, **({"OPENBLAS_CORETYPE": core} if core else {})}
     done = subprocess.run(
-        [sys.executable, "-c", KINDS], env=environment(core), stdout=subprocess.PIPE, check=True
+        [sys.executable, "-c", KERNELS], env=environment, stdout=subprocess.PIPE, check=True
     )
-    return json.loads(done.stdout).count(SAME.get(core, core)) == 2
+    return set(json.loads(done.stdout)) - {None}
 
 
-def run(core: str, options: list[str]) -> int:
-    """Run the tests with a core type's kernels; return pytest's exit code."""
-    reason = obstacle(core, platform.machine(), features)
-    if reason is None and not takes_effect(core):
-        reason = "NumPy and SciPy are not built with OpenBLAS for several processors"
-    if reason is not None:
-        print(f"Skipped: numerical tests with the BLAS kernels of {core}: {reason}")
-        return 0
-    print(f"Numerical tests with the BLAS kernels of {core}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", *options, *TESTS]
-    return subprocess.run(command, env=environment(core), check=False).returncode
+def loops() -> str:
+    """Return the features of this processor for which NumPy has loops of its own."""
+    return " ".join(name for name in dispatched if features.get(name))
+
+
+def processors() -> dict[str, dict[str, str]]:
+    """Return a name and environment variables for each way to compute on this processor."""
+    found = {"numba for any processor": {"NUMBA_CPU_NAME": "generic"}}
+    if loops():
+        found["NumPy without " + loops()] = {"NPY_DISABLE_CPU_FEATURES": loops()}
+    seen = [kernels(None)]
+    for core in CORES:
+        chosen = kernels(core)
+        if chosen not in seen:  # otherwise OpenBLAS has no such kernels, or not for this processor
+            seen.append(chosen)
+            found[f"OpenBLAS for {core}"] = {"OPENBLAS_CORETYPE": core}
+    return found
+
+
+def run(variables: dict[str, str], seed: int, options: list[str]) -> tuple[int, str]:
+    """Run pytest; show its output; return its exit code and its last line."""
+    command = [sys.executable, "-m", "pytest", "-q", "--rounding", str(seed), *options]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", **variables}
+    last = ""
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            last = line.strip() or last
+    return process.returncode, last
 
 
 def main(words: list[str]) -> int:
-    """Run the core types among the words, with the other words as options of pytest."""
-    cores = [word for word in words if word in NEEDED]
-    if not cores:
-        print(f"expected core types among {', '.join(NEEDED)}, got {words}", file=sys.stderr)
-        return 2
-    options = [word for word in words if word not in NEEDED]
-    return max(run(core, options) for core in cores)
+    """Run the tests, with the words as options of pytest; print a table of the runs."""
+    runs = RUNS
+    if words[:1] == ["--runs"]:
+        runs, words = int(words[1]), words[2:]
+    ways, rows, codes = list(processors().items()), [], []
+    for seed in range(1, runs + 1):
+        name, variables = ways[-seed % len(ways)]
+        print(f"Tests with {name}, rounding seed {seed}", flush=True)
+        started = time.monotonic()
+        code, last = run(variables, seed, words)
+        codes.append(code)
+        rows.append(f"{seed:4}  {time.monotonic() - started:7.0f} s  {name}: {last}")
+    print("\nseed       time  processor: outcome", *rows, sep="\n")
+    return max(codes)
 
 
 if __name__ == "__main__":

@@ -43,8 +43,7 @@ ROUTINES = {
 def install(seed):
     """Change the last bits of numbers in this process from now on, before pliant is imported."""
     assert "pliant" not in sys.modules
-    factor = np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] | np.uint64(1)
-    wrapped = functools.partial(_wrapped, factor=factor)
+    wrapped = functools.partial(_wrapped, factor=factor_of(seed))
     _replace_generators(wrapped)
     replaced = {}
     for library, names in ROUTINES.items():
@@ -55,6 +54,11 @@ def install(seed):
     from pliant.kernels.base import Kernel
 
     Kernel._finite = wrapped(Kernel._finite)
+
+
+def factor_of(seed):
+    """Return an odd factor for `disturb`."""
+    return np.random.SeedSequence(seed).generate_state(1, np.uint64)[0] | np.uint64(1)
 
 
 def disturb(values, factor):

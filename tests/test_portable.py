@@ -1,32 +1,90 @@
-"""Detection of the OpenBLAS core types that a processor can execute."""
+"""Disturbed numbers, and the ways to compute on this processor."""
 
-from pathlib import Path
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 
 from tests import portable
-from tests.portable import TESTS, main, obstacle
-from tests.portable import __file__ as here
+from tests.rounding import disturb, factor_of
 
-OLD = {"SSE42": True, "AVX2": True, "AVX512_SKX": False}
-NEW = {"X86_V2": True, "X86_V3": True, "X86_V4": False}
+FACTOR = factor_of(1)
+NUMBERS = np.random.default_rng(0).normal(size=(40, 30)) * np.logspace(-200, 200, 30)
 
-
-@pytest.mark.parametrize("features", [OLD, NEW])
-def test_what_a_processor_lacks_is_named(features):
-    assert obstacle("SkylakeX", "x86_64", features) == "this processor lacks AVX512_SKX"
-    for core in ("Nehalem", "Haswell", "Zen"):
-        assert obstacle(core, "AMD64", features) is None
-
-
-def test_a_skip_is_named_and_no_failure(capsys, monkeypatch):
-    monkeypatch.setattr(portable, "features", {"X86_V3": True})
-    monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    assert main(["SkylakeX", "--quiet"]) == 0
-    shown = capsys.readouterr().out
-    assert "BLAS kernels of SkylakeX: this processor lacks AVX512_SKX" in shown
+PROBE = """
+import numpy as np
+from tests.rounding import install
+install({seed})
+from pliant.kernels import Gaussian
+X = np.random.default_rng(0).normal(size=(50, 3))
+K = Gaussian()(X)
+print(X[0, 0].hex(), K[0, 1].hex(), (K == K.T).all())
+"""
 
 
-def test_its_tests_are_there():
-    root = Path(here).parents[1]
-    assert [name for name in TESTS if not (root / name).is_file()] == []
+def test_numbers_change_in_their_last_bits():
+    changed = disturb(NUMBERS.copy(), FACTOR)
+    assert 0.8 < (changed != NUMBERS).mean() < 1  # one in eight has these bits already
+    np.testing.assert_allclose(changed, NUMBERS, rtol=2.0**-49, atol=0)
+    assert (disturb(NUMBERS.copy(), factor_of(2)) != changed).mean() > 0.8
+
+
+@pytest.mark.parametrize(
+    "order", [np.asarray, np.transpose, lambda a: a[::2, 1:], np.asfortranarray]
+)
+def test_equal_opposite_and_disturbed_numbers(order):
+    values = order(NUMBERS.copy())
+    changed = disturb(values.copy(), FACTOR)
+    np.testing.assert_array_equal(disturb(-values, FACTOR), -changed)
+    np.testing.assert_array_equal(disturb(changed.copy(), FACTOR), changed)
+    one = [disturb(number, FACTOR) for number in values.ravel()]
+    np.testing.assert_array_equal(np.reshape(one, values.shape), changed)
+
+
+def test_exact_numbers_stay():
+    exact = np.array([0.0, -0.0, 1.0, -3.0, 0.1875, 2.0**26 - 1, np.inf, -np.inf, np.nan])
+    np.testing.assert_array_equal(disturb(exact.copy(), FACTOR), exact)
+    assert disturb("text", FACTOR) == "text"
+    numbers = np.arange(3)
+    assert disturb((numbers, 0.1), FACTOR)[0] is numbers
+    assert disturb((numbers, 0.1), FACTOR)[1] != 0.1
+
+
+def test_points_and_kernel_values_are_disturbed():
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", PROBE.format(seed=seed)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for seed in (1, 1, 2)
+    ]
+    assert shown[0] == shown[1]
+    assert shown[0][0] != shown[2][0]
+    assert shown[0][1] != shown[2][1]
+    assert shown[0][2] == shown[2][2] == "True"
+
+
+def test_a_processor_has_several_ways_to_compute():
+    ways = portable.processors()
+    assert ways["numba for any processor"] == {"NUMBA_CPU_NAME": "generic"}
+    assert len({str(variables) for variables in ways.values()}) == len(ways)
+
+
+def test_runs_take_turns_and_their_failures_count(monkeypatch, capsys):
+    asked = []
+
+    def run(variables, seed, options):
+        asked.append((variables, seed, options))
+        return int(seed == 2), f"{seed} passed"
+
+    monkeypatch.setattr(portable, "run", run)
+    monkeypatch.setattr(portable, "processors", lambda: {"one": {"A": "1"}, "two": {"A": "2"}})
+    assert portable.main(["--runs", "3", "tests/kernels"]) == 1
+    assert asked == [
+        ({"A": str(k)}, seed, ["tests/kernels"]) for seed, k in enumerate((2, 1, 2), 1)
+    ]
+    rows = capsys.readouterr().out.splitlines()[-3:]
+    assert [row.split()[-2:] for row in rows] == [[str(k), "passed"] for k in (1, 2, 3)]
