@@ -19,7 +19,7 @@ install({seed})
 from pliant.kernels import Gaussian
 X = np.random.default_rng(0).normal(size=(50, 3))
 K = Gaussian()(X)
-print(X[0, 0].hex(), K[0, 1].hex(), (K == K.T).all())
+print(X[0, 0].hex(), K[0, 1].hex())
 """
 
 
@@ -64,7 +64,6 @@ def test_points_and_kernel_values_are_disturbed():
     assert shown[0] == shown[1]
     assert shown[0][0] != shown[2][0]
     assert shown[0][1] != shown[2][1]
-    assert shown[0][2] == shown[2][2] == "True"
 
 
 def test_a_processor_has_several_ways_to_compute():
