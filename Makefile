@@ -1,6 +1,6 @@
 # make demo   install, compare LAB-RBF with tuned methods, and write a report
 # make test   check style, types and import contracts, and run the tests
-# make portable  run numerical tests with the BLAS kernels of another processor, CORES=Nehalem
+# make portable  run all tests RUNS=10 times, as other processors would compute; takes an hour
 # make fuzz   run N=10000 malicious cases of each of KINDS, N/10 fits on Dask, and 50 kills of each kind
 # make lint   check style, types and import contracts alone, without PyTorch
 # make docs   build the documentation, warnings as errors
@@ -13,7 +13,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST_ARGS ?= --numprocesses auto --dist loadfile
 
-CORES ?= Nehalem
+RUNS ?= 10
+PORTABLE ?= tests
 N ?= 10000
 KINDS ?= estimators model_files tables names
 
@@ -47,7 +48,7 @@ test: lint $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 portable: $(VENV)/.dev
-	$(BIN)/python -m tests.portable $(CORES) $(PYTEST_ARGS)
+	$(BIN)/python -m tests.portable --runs $(RUNS) $(PYTEST_ARGS) $(PORTABLE)
 
 fuzz: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign $(KINDS) --cases $(N)
