@@ -1,6 +1,7 @@
 # make demo   install, compare LAB-RBF with tuned methods, and write a report
 # make test   check style, types and import contracts, and run the tests
 # make portable  run all tests RUNS=10 times, as other processors would compute; takes an hour
+# make portable ARCH=aarch64  run the numerical ones on another architecture, emulated on Debian; takes hours
 # make fuzz   run N=10000 malicious cases of each of KINDS, N/10 fits on Dask, and 50 kills of each kind
 # make lint   check style, types and import contracts alone, without PyTorch
 # make docs   build the documentation, warnings as errors
@@ -47,8 +48,13 @@ lint: $(VENV)/.lint
 test: lint $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
+ifdef ARCH
+portable: | $(BIN)/python
+	$(BIN)/python -m tests.emulated $(ARCH) $(PYTEST_ARGS)
+else
 portable: $(VENV)/.dev
 	$(BIN)/python -m tests.portable --runs $(RUNS) $(PYTEST_ARGS) $(PORTABLE)
+endif
 
 fuzz: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz.campaign $(KINDS) --cases $(N)
@@ -69,4 +75,4 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks adapted
 
 clean:
-	rm -rf $(VENV) docs/_build docs/auto_examples docs/gen_modules docs/api/generated benchmarks/output papers/output demo-output
+	rm -rf $(VENV) docs/_build docs/auto_examples docs/gen_modules docs/api/generated benchmarks/output papers/output demo-output .aarch64

@@ -351,6 +351,18 @@ def test_the_interior_method_agrees_with_the_search(family, seed):
     assert ours.x.shape[1] <= theirs.x.shape[1] + 1
 
 
+def test_rounding_does_not_decide_where_the_interior_method_stops():
+    """Changes of the last digit leave the number of steps alone, up to an accuracy of 1e-7."""
+    problem, rng = small(C=100.0, seed=2), np.random.default_rng(0)
+    first = interior.solve(problem, tol=1e-7)
+    for _ in range(12):
+        points = problem.points * (1 + 1e-15 * rng.standard_normal(problem.points.shape))
+        result = interior.solve(replace(problem, points=points), tol=1e-7)
+        assert result.status is Status.CONVERGED
+        assert result.value == pytest.approx(first.value, rel=1e-7)
+        assert abs(result.n_iter - first.n_iter) <= 2
+
+
 def test_unsuitable_problems_return_none():
     problem = small()
     assert interior.solve(problem) is not None

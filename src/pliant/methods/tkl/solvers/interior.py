@@ -37,6 +37,13 @@ MAX_STEPS = 100
 MIN_STEP = 1e-6
 """Step size, relative to the Newton step, below which the method has stalled."""
 
+LEAST_SHARE = 0.01
+"""Minimum factor of a step on mu, and on the gap per complementary pair.
+
+The gap is larger than on the central path while <S, M_k> is not linear in the step. A smaller mu
+would then stall the method at a gap that rounding errors decide.
+"""
+
 
 class NewtonStep(NamedTuple):
     """Changes of w, shape (m,), t, S and Z, shape (r, r), and the multipliers of the box."""
@@ -224,7 +231,9 @@ class InteriorMethod:
         try:
             system = CondensedSystem(dual, point, M, Z, self._gram(point.S), self.problem.size)
             reach = self._predictor_reach(system, Z)
-            step = system.newton_step(float(np.clip((1.0 - reach) ** 2, 0.01, 0.8) * mu))
+            centred = float(np.clip((1.0 - reach) ** 2, LEAST_SHARE, 0.8) * mu)
+            # on the central path, the gap is count * mu
+            step = system.newton_step(max(centred, LEAST_SHARE * self.search.gap / count))
             # nine tenths of the distance to the boundary
             primal, dual_size = (min(1.0, 0.9 * length) for length in system.reach(step))
         except np.linalg.LinAlgError:  # rounding near the boundary
