@@ -30,12 +30,14 @@ from tests.contracts.discovery import ESTIMATORS
 GIVEN = SCGLogDetLearner(strength=100.0)  # SCGLogDetLearner() is checked with its search
 
 QUICK = {
+    "GKLClassifier": {"tol": 0.01},
+    "GKLRegressor": {"tol": 0.01},
     "KernelEmbedding": {"learner": GIVEN, "betas": (1.0,), "random_state": 0},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
     "LearnedKernelClassifier": {"learner": GIVEN},
 }
-"""Settings that replace defaults with a slow search or averaging."""
+"""Settings that replace defaults with a slow search, averaging or a small gap."""
 
 SETTINGS = [
     DANKClassifier("precomputed", extension="none"),

@@ -9,10 +9,13 @@ import zipfile
 
 import pliant
 
+GIVEN = pliant.SCGLogDetLearner(strength=100.0)
+
 QUICK = {
-    "KernelEmbedding": {"betas": [1.0]},
+    "KernelEmbedding": {"learner": GIVEN, "betas": [1.0]},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
+    "LearnedKernelClassifier": {"learner": GIVEN},
     "LogDetLearner": {"max_pairs": 500},
 }
 """Parameters that make fits faster; all others have their defaults."""

@@ -40,6 +40,7 @@ from sklearn.utils import validation
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import pliant
+from tests.contracts.test_same_bytes import QUICK
 
 warnings.simplefilter("ignore")
 blas = ThreadpoolController().select(user_api="blas")
@@ -62,7 +63,7 @@ validation.check_array = check_array  # every method with X calls it
 X, y = make_classification(40, 4, random_state=0)
 threadpool_limits(3, user_api="blas")
 for name in NAMES:
-    estimator = getattr(pliant, name)()
+    estimator = getattr(pliant, name)(**QUICK.get(name, {}))
     for method in METHODS:
         if hasattr(estimator, method):
             seen.clear()

@@ -142,7 +142,7 @@ def test_approximate_errors_grow_with_few_samples(monkeypatch):
 def test_feature_selection_uses_the_relevance():
     X, y, _, _, pair = needle("product", 0)
     model = LABRBFRegressor(random_state=0, n_members=2)
-    chosen = RFE(model, n_features_to_select=2, step=4).fit(X, y).support_
+    chosen = RFE(model, n_features_to_select=2, step=10).fit(X, y).support_
     assert set(np.flatnonzero(chosen)) == pair
     assert set(np.flatnonzero(SelectFromModel(model).fit(X, y).get_support())) == pair
     np.testing.assert_array_equal(model.fit(X, y).feature_importances_, model.feature_relevance_)

@@ -188,7 +188,7 @@ def terms_of(problem):
 
 
 @pytest.mark.parametrize("slack", [0.1, 1.0, 30.0, np.inf])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_optimum_matches_generic_solver(slack, seed):
     problem = labelled(seed=seed, slack=slack, count=10)
     result = solve(problem, tol=1e-10, max_iter=5000)
