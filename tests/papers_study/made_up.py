@@ -35,10 +35,10 @@ def sample(task="classification", n=60, classes=2):
     return Sample("heart", task, X[::2], y[::2], X[1::2], y[1::2], chosen=chosen)
 
 
-def small(key, **changes):
-    """Return a declared contestant with two candidates of each parameter, and few rounds."""
+def small(key, candidates=2, **changes):
+    """Return a declared contestant with few candidates of each parameter, and few rounds."""
     who = contestant(key)
-    grid = {name: values[:2] for name, values in who.grid.items()}
+    grid = {name: values[:candidates] for name, values in who.grid.items()}
     if "rounds" in grid:
         grid["rounds"] = [2, 4]
     few = {"max_iter": 5, "centres": 10, "max_pairs": 100, "steps": 5}

@@ -23,11 +23,12 @@ LARGE = {"scg-table-3": 3, "scg-table-4": 3, "scg-embedding": 10}
 KEYS = {name: declared["contestants"] for name, declared in toml("studies").items()}
 
 
-def tiny(name):
+def tiny(name, candidates=2):
     """Return a study with small contestants, on its first set."""
     study = studies()[name]
-    held = replace(study.protocol, folds=2, powers=(-1, 2), eta_scales=(1.0, 0.1))
-    own = tuple(made_up.small(key) for key in KEYS[name])
+    powers, eta_scales = (2, -1)[:candidates][::-1], (0.1, 1.0)[:candidates][::-1]
+    held = replace(study.protocol, folds=2, powers=powers, eta_scales=eta_scales)
+    own = tuple(made_up.small(key, candidates) for key in KEYS[name])
     return replace(study, protocol=held, contestants=own, exceptions={}, only={})
 
 
@@ -43,7 +44,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", list(KEYS))
 def test_each_study_runs_on_a_tiny_table(name, folder, tmp_path):
-    study = tiny(name)
+    study = tiny(name, candidates=1)
     sets = ONE_SET.get(name, study.sets[:1])
     for each in sets:
         chosen = study.chosen(each)
