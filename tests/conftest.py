@@ -13,7 +13,8 @@ import os
 import signal
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 settings.register_profile("pliant", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("pliant")
@@ -43,6 +44,12 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(reason)
 
 
+@given(st.none())
+def any_example(nothing):
+    """Make hypothesis register its generators, which it cannot find once they are frozen."""
+
+
 def pytest_collection_finish():
+    any_example()
     gc.collect()
     gc.freeze()

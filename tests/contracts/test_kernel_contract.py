@@ -215,7 +215,7 @@ def test_copies_are_the_same_function(kernel):
     if not any(isinstance(part, k.FunctionKernel) for part in parts_of(kernel)):
         same += [pickle.loads(pickle.dumps(each)) for each in (kernel, clone(kernel))]
     for each in same:
-        np.testing.assert_array_equal(each(X), expected)
+        np.testing.assert_allclose(each(X), expected, rtol=1e-13, atol=1e-15)
     assert repr(kernel).startswith(type(kernel).__name__ + "(")
 
 

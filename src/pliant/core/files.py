@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -66,8 +67,12 @@ def _resolve_target(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise OSError(errno.ENOENT, f"missing folder {quoted(target.parent, 200)}")
-    if target.exists() and not target.is_file():
+    try:
+        mode = target.stat().st_mode  # unlike `exists`, it raises an error for names too long
+    except FileNotFoundError:
+        return target
+    if not stat.S_ISREG(mode):
         raise OSError("it exists and is not a regular file")
-    if target.exists() and not os.access(target, os.W_OK):
+    if not os.access(target, os.W_OK):
         raise OSError(errno.EACCES, "it is write-protected")
     return target

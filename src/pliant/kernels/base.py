@@ -182,6 +182,13 @@ class Kernel(BaseEstimator, ABC):
 GaussianProcessKernel.register(Kernel)  # for its sums and products and `pairwise_kernels`
 
 
+def _add_multiple(total: Array, factor: float, matrix: Array) -> None:
+    """Add a multiple of a matrix in place; products of a few rows at a time take little memory."""
+    step = max(1, 65_536 // max(1, total.shape[1]))
+    for low in range(0, len(total), step):
+        total[low : low + step] += factor * matrix[low : low + step]
+
+
 def _is_point(X: npt.ArrayLike) -> bool:
     try:
         return np.ndim(X) == 1
@@ -474,7 +481,7 @@ class WeightedSum(Kernel):
         gram = np.zeros((len(X), len(Y)))
         for kernel, weight in self._terms():
             if weight:
-                gram += weight * kernel._gram(X, Y)
+                _add_multiple(gram, weight, kernel._gram(X, Y))
         return gram
 
     def _diagonal(self, X: Array) -> Array:

@@ -157,9 +157,14 @@ class Matern(_Stationary):
         X, Y, gamma = self._isotropic(X, Y)
         r = cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
-        factor: float | Array = 1.0  # the polynomial factor of exp(-r)
-        if self.nu > 0.5:
-            factor = 1.0 + r if self.nu == 1.5 else 1.0 + r * (1.0 + r / 3.0)
+        if self.nu == 0.5:
+            return exponentials(r, -1.0)
+        # the polynomial factor of exp(-r), in one more array: 1 + r or 1 + r (1 + r/3)
+        factor = r + 1.0 if self.nu == 1.5 else r / 3.0
+        if self.nu == 2.5:
+            factor += 1.0
+            factor *= r
+            factor += 1.0
         gram = exponentials(r, -1.0)
         gram *= factor
         return gram

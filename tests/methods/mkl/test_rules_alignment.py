@@ -141,7 +141,9 @@ def test_nearly_dependent_kernels():
     sizes = np.sqrt(products.products.diagonal())
     assert np.linalg.cond(products.products / np.outer(sizes, sizes)) > 1e15
     found = alignf(grams_of(kernels), y)
-    assert found.gap < 1e-10
+    assert (
+        found.gap < 1e-8
+    )  # sqrt(eps): a root of the products has the square root of their condition
     assert (found.weights >= 0).all()
     assert found.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert found.value > align(grams_of(kernels), y).value
