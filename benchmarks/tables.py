@@ -212,8 +212,11 @@ def splits(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) ->
 
 
 def scores(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) -> pd.DataFrame:
-    """Return the mean of a metric over the splits, for each table and contestant."""
-    return splits(rows, task, tables, metric).groupby("table").mean()
+    """Return the mean of a metric over the splits, for each table and contestant.
+
+    Means are rounded to 12 digits, so that those that are equal but for rounding errors tie.
+    """
+    return splits(rows, task, tables, metric).groupby("table").mean().round(12)
 
 
 def mean_ranks(values: pd.DataFrame, *, lower: bool) -> tuple[pd.Series, pd.Series]:
@@ -247,7 +250,7 @@ def standings(rows: pd.DataFrame, task: str, tables: Sequence[str]) -> list[dict
             )
     each = splits(rows, task, tables, "score")
     # The lead of LAB-RBF on the common splits; equal scores count half.
-    lead = each.rsub(each[OURS], axis=0).groupby("table").mean()
+    lead = each.rsub(each[OURS], axis=0).groupby("table").mean().round(12)
     better = (lead > 0).sum() + (lead == 0).sum() / 2
     lines["LAB-RBF better"] = [f"{better[k]:g} of {lines['tables'][k]}" for k in lines.index]
     lines.loc[OURS, "LAB-RBF better"] = ""
