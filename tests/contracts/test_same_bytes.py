@@ -7,6 +7,8 @@ import subprocess
 import sys
 import zipfile
 
+import pytest
+
 import pliant
 
 GIVEN = pliant.SCGLogDetLearner(strength=100.0)
@@ -27,9 +29,11 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.linalg import cho_factor, eigh
 from sklearn.base import is_regressor
 
 import pliant
+from pliant.core.threads import one_blas_thread
 from pliant.kernels import Gaussian
 from pliant.persistence import save
 from tests.contracts.test_same_bytes import ESTIMATORS, QUICK, content_of, digest
@@ -58,6 +62,10 @@ for name in ESTIMATORS:
 path = pliant.SCGLogDetPath(Gaussian(0.2)(X))
 known = pliant.SideInformation.from_labels(labels, unlabeled=-1)
 found["SCGLogDetPath"] = digest(path.gram(known, 100.0).tobytes())
+with one_blas_thread():
+    products = [X @ T.T, X.T @ X, (X @ T.T) @ T, np.linalg.eigh(X @ X.T)[0], eigh(X @ X.T)[0]]
+    products += [cho_factor(X @ X.T + np.eye(160))[0], X.astype(np.float32) @ T.astype("f").T]
+found["BLAS"] = digest(b"".join(each.tobytes() for each in products))
 print(json.dumps(found))
 """
 
@@ -96,5 +104,7 @@ def test_threads_of_blas_change_no_byte():
         output, errors = run.communicate(timeout=300)
         assert run.returncode == 0, errors
         found[number] = json.loads(output)
+    if found["1"].pop("BLAS") != found["2"].pop("BLAS"):
+        pytest.skip("this BLAS, limited to one thread, depends on the number of threads before")
     assert {name.partition(" ")[0] for name in found["1"]} >= set(ESTIMATORS)
     assert [name for name in found["1"] if found["1"][name] != found["2"][name]] == []
