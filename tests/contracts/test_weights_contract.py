@@ -75,3 +75,22 @@ def test_weight_zero_is_the_removal_of_a_sample(kind):
     np.testing.assert_allclose(weighted, removed, rtol=0, atol=limit)
     others = outputs(clone(model).fit(X, y, sample_weight=weight + (weight == 0)), X)
     assert np.abs(others - removed).max() > 10 * limit  # the removed samples matter
+
+
+@pytest.mark.parametrize("kind", [LABRBFClassifier, LABRBFRegressor])
+@pytest.mark.parametrize("weight", [0.01, 1.0000001, 2.0])
+def test_equal_weights_are_no_weights_where_only_ratios_matter(kind, weight):
+    """The choices on held-out samples would amplify the rounding errors of the weights."""
+    X, y, _ = data(kind)
+    model = kind(10, n_members=2, max_iter=5, random_state=0)
+    expected = outputs(clone(model).fit(X, y), X)
+    weights = np.full(len(y), weight)
+    np.testing.assert_array_equal(outputs(clone(model).fit(X, y, weights), X), expected)
+    fitted = clone(model).fit(X, y)
+    fitted.refit_coefficients(X, y, weights)  # the fitted penalties are absolute
+    changed = np.abs(outputs(fitted, X) - expected).max() > 1e-4 * np.abs(expected).max()
+    assert changed == (abs(weight - 1.0) > 1e-3)
+    absolute = model.set_params(alpha=1.0)
+    one, other = (outputs(clone(absolute).fit(X, y, w), X) for w in (None, weights))
+    changed = np.abs(one - other).max() > 1e-4 * np.abs(one).max()
+    assert changed or abs(weight - 1.0) < 1e-3
