@@ -125,6 +125,14 @@ def test_large_and_small_numbers_do_not_overflow():
         assert effective_rank(scale * K) == pytest.approx(effective_rank(K), rel=1e-9)
 
 
+def test_a_matrix_in_single_precision():
+    K = psd(0)
+    single = K.astype(np.float32)
+    single[0, 1] = np.nextafter(single[1, 0], np.float32(np.inf))
+    y = np.arange(12) % 2
+    assert kernel_alignment(single, y) == pytest.approx(kernel_alignment(K, y), rel=1e-4)
+
+
 # errors
 
 BAD = [

@@ -77,7 +77,7 @@ def kernel_alignment(
         Y = _target_gram(target) if np.ndim(target) == 1 else check_points(target, "target")
         if K.shape != Y.shape:
             raise ValueError(f"expected target to have the shape of gram, {K.shape}, got {Y.shape}")
-        check_gram(K)
+        K = check_gram(K)
     cosine = np.vdot(_normalised("gram", K, centered), _normalised("target", Y, centered))
     return float(np.clip(cosine, -1.0, 1.0))
 
@@ -132,7 +132,8 @@ def _psd(gram: npt.ArrayLike) -> Array:
     K = check_points(gram, "gram")
     if not K.size:
         raise ValueError(f"expected a Gram matrix of at least one sample, got shape {K.shape}")
-    negative = negative_eigenvalue(check_gram(K))
+    K = check_gram(K)
+    negative = negative_eigenvalue(K)
     if negative is not None:
         raise ValueError(
             f"expected a positive semi-definite Gram matrix, got the eigenvalue {negative:.3g}"

@@ -148,10 +148,34 @@ def test_an_asymmetric_gram_matrix():
         check_gram(np.ones((2, 3)))
     large = np.full((2, 2), 1e6)
     large[0, 1] += 1e-3
-    assert check_gram(large) is large
-    large[0, 1] += 0.1
-    with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
+    assert (
+        check_gram(large)[0, 1] == check_gram(large)[1, 0] == pytest.approx(1e6 + 5e-4, rel=1e-12)
+    )
+    large[0, 1] = 1e6 + 10
+    message = (
+        "expected a symmetric Gram matrix, got 1.00001e+06 at (0, 1) but 1e+06 at (1, 0), a "
+        "difference of 10; if it is due to rounding, pass (K + K.T) / 2"
+    )
+    with refuses(ValueError, message):
         check_gram(large)
+
+
+@pytest.mark.parametrize(("limit", "single"), [(1e-6, False), (1e-5, True)])
+def test_rounding_errors_are_removed_from_a_gram_matrix(limit, single):
+    """A matrix that was float32 keeps its tolerance in float64."""
+    given = np.diag([64.0, 0.3, 0.2]).astype(np.float32 if single else float)
+    given[0, 1] = 0.5
+    given[1, 0] = 0.5 + 0.9 * 64 * limit
+    for gram in (given, given.astype(float)):
+        kept = gram.copy()
+        result = check_gram(gram)
+        np.testing.assert_array_equal(gram, kept)
+        np.testing.assert_array_equal(result, result.T)
+        np.testing.assert_allclose(result, (kept + kept.T) / 2, rtol=1e-6)
+    given[1, 0] = 0.5 + 1.1 * 64 * limit
+    for gram in (given, given.astype(float)):
+        with pytest.raises(ValueError, match=r"got 0.5 at \(0, 1\) but .* a difference of"):
+            check_gram(gram)
 
 
 def test_a_large_matrix_is_checked_without_copying_it():

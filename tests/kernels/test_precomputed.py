@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.svm import SVC
 
-from pliant import DANKClassifier, NonPSDWarning
+from pliant import DANKClassifier, KNPLClassifier, MKLClassifier, NonPSDWarning, SCGLogDetLearner
 from pliant.kernels import Gaussian, Normalized, On, Precomputed, WeightedSum, as_kernel
 
 POINTS = np.random.default_rng(0).uniform(size=(6, 3))
@@ -132,3 +132,39 @@ def test_a_proof_is_left_out_only_where_that_is_asked_for():
     with pytest.raises(ValueError, match=r"assume_psd=.... to be True or False, got 'yes'"):
         DANKClassifier(Precomputed(gram, assume_psd="yes"), extension="none").fit(rows, y)
     assert clone(Precomputed(gram, assume_psd=True)).assume_psd
+
+
+def single(gram):
+    """Return the matrix in float32 with an asymmetry of one rounding error."""
+    rounded = gram.astype(np.float32)
+    upper = np.triu_indices(len(gram), 1)
+    rounded[upper] = np.nextafter(rounded[upper], np.float32(2.0))
+    return rounded
+
+
+@pytest.mark.parametrize("kind", [DANKClassifier, KNPLClassifier, SCGLogDetLearner])
+def test_a_matrix_assembled_in_single_precision_is_accepted(kind):
+    gram, _, y = several_matrices()
+    gram = gram + 0.1 * np.eye(60)
+    settings = {"random_state": 0} if kind is SCGLogDetLearner else {"extension": "none"}
+    model = kind(kernel="precomputed", **settings)
+    outputs = [
+        fitted.transform(gram) if kind is SCGLogDetLearner else fitted.decision_function(gram)
+        for fitted in (clone(model).fit(each, y) for each in (gram, single(gram)))
+    ]
+    assert (single(gram) != single(gram).T).any()
+    np.testing.assert_allclose(outputs[1], outputs[0], rtol=0, atol=1e-2 * np.ptp(outputs[0]))
+
+
+@pytest.mark.parametrize("cache_mb", [1000, 0.03])
+def test_multiple_kernels_in_single_precision_are_accepted(cache_mb):
+    one, other, y = several_matrices()
+    rows, noise = np.arange(60.0)[:, None], 0.1 * np.eye(60)
+    outputs = [
+        MKLClassifier([Precomputed(cast(one + noise)), Precomputed(cast(other + noise))], tol=1e-5)
+        .set_params(cache_mb=cache_mb)
+        .fit(rows, y)
+        .decision_function(rows)
+        for cast in (np.asarray, single)
+    ]
+    np.testing.assert_allclose(outputs[1], outputs[0], rtol=0, atol=1e-2 * np.ptp(outputs[0]))

@@ -294,20 +294,56 @@ def plain(value: object) -> object:
 
 
 def check_gram(gram: Array) -> Array:
-    """Return `gram` if it is square, and symmetric up to 1e-8 times its largest absolute entry."""
+    """Return a square matrix that is symmetric up to rounding errors, made exactly symmetric.
+
+    Rounding errors are at most 1e-6 times the largest absolute entry, as in numbers printed with
+    six digits, or 1e-5 if the matrix was computed in float32. See `symmetrised`.
+    """
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-    limit = 1e-8 * max(float(gram.max()), -float(gram.min()))
+    worst, i, j = _largest_asymmetry(gram)
+    if worst > 0.0:
+        largest = max(float(gram.max()), -float(gram.min()))
+        if worst > 1e-6 * largest and not (worst <= 1e-5 * largest and _is_single(gram)):
+            raise ValueError(
+                f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at ({i}, {j}) but "
+                f"{gram[j, i]:.6g} at ({j}, {i}), a difference of {worst:.3g}; if it is due to "
+                "rounding, pass (K + K.T) / 2"
+            )
+        gram = _symmetric_part(gram)
+    return gram
+
+
+def symmetrised(gram: Array) -> Array:
+    """Return a symmetric matrix itself, and another one as its mean with its transpose."""
+    return _symmetric_part(gram) if _largest_asymmetry(gram)[0] else gram
+
+
+def _symmetric_part(gram: Array) -> Array:
+    """Compute the mean of a matrix and its transpose."""
+    half = 0.5 * gram
+    return np.asarray(half + half.T)
+
+
+def _largest_asymmetry(gram: Array) -> tuple[float, int, int]:
+    """Find the largest difference between an entry and its mirror image, and its position."""
+    worst, i, j = 0.0, 0, 0
     for low in range(0, len(gram), 128):  # compare tiles that fit in the CPU cache
         rows = slice(low, low + 128)
         skew = np.abs(gram[rows, low:] - gram[low:, rows].T)
-        if skew.max() > limit:
-            i, j = low + np.argwhere(skew == skew.max())[0]
-            raise ValueError(
-                f"expected a symmetric Gram matrix, got {gram[i, j]:.6g} at "
-                f"({i}, {j}) but {gram[j, i]:.6g} at ({j}, {i})"
-            )
-    return gram
+        largest = float(skew.max())
+        if largest > worst:
+            worst = largest
+            i, j = (low + np.argwhere(skew == largest)[0]).tolist()
+    return worst, i, j
+
+
+def _is_single(values: Array) -> bool:
+    """Return True if all numbers have at most float32 precision, and some are not integers."""
+    if values.dtype == np.float32:
+        return True
+    with np.errstate(over="ignore"):
+        return bool((values.astype(np.float32) == values).all()) and has_fractions(values)
 
 
 def check_kernel_values(

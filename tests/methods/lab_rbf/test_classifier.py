@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from pliant import LABRBFClassifier, ModelFileError
+from pliant.core.progress import FitProgress
 from pliant.methods.lab_rbf import classifier as logistic
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
 from pliant.persistence import save
@@ -206,3 +207,35 @@ def test_refit_is_logistic():
     np.testing.assert_allclose(model.refit_coefficients(X, y).predict_proba(X), before, atol=1e-9)
     model.refit_coefficients(X, 1 - y)
     np.testing.assert_allclose(model.predict_proba(X)[:, 0], before[:, 1], atol=0.02)
+
+
+def test_the_only_sample_of_a_class_is_never_held_out():
+    points, y = table(n=40, classes=2)
+    y[:4] = [2, 3, 4, 5]
+    model = quick()
+    prepared, _ = model._build_table(points, y, None)
+    trainer = model._build_trainer(prepared, FitProgress(model, points, y), logistic._squared_error)
+    for seed in range(20):
+        split = trainer._split(40, np.random.RandomState(seed))
+        assert len(split.held_out) == 7  # a fifth of the other 36 rows
+        assert split.held_out.min() >= 4
+        np.testing.assert_array_equal(np.sort([*split.train, *split.held_out]), np.arange(40))
+
+
+def test_rows_are_held_out_as_before_if_all_classes_have_two():
+    prepared, _ = (model := quick())._build_table(X3, Y3, None)
+    trainer = model._build_trainer(prepared, FitProgress(model, X3, Y3), logistic._squared_error)
+    order = np.random.RandomState(5).permutation(120)
+    split = trainer._split(120, np.random.RandomState(5))
+    np.testing.assert_array_equal(split.held_out, order[:24])
+    np.testing.assert_array_equal(split.train, order[24:])
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+@pytest.mark.parametrize("n", [2, 30])
+def test_classes_of_one_sample_are_learned(n):
+    points = 3.0 * np.random.default_rng(4).normal(size=(n, 6))
+    model = quick(n_support=30, linear=True).fit(points, np.arange(n))
+    np.testing.assert_array_equal(model.predict(points), np.arange(n))
+    assert np.isnan(model.validation_score_).all()
+    assert model.averaged_.all()

@@ -47,8 +47,29 @@ def test_machine_is_fitted_on_the_scaled_kernel_of_labelled_points(name, labels)
     np.testing.assert_array_equal(model.classes_, [0, 1, 2])
 
 
+@pytest.mark.parametrize("labels", ["all", "some"])
+def test_samples_of_weight_zero_are_left_out_of_the_machine(labels):
+    """SVC keeps the old row numbers of the samples after a sample of weight zero."""
+    X, y = data()
+    y = y if labels == "all" else partial(y)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(y))
+    weights[::3] = 0.0
+    machine = SVC(kernel="precomputed", C=3.0)
+    model = LearnedKernelClassifier(machine=machine, unlabeled=-1, random_state=0)
+    model.fit(X, y, sample_weight=weights)
+    rows = np.flatnonzero((weights > 0) & (y >= 0))
+    plain = clone(model).fit(X, y)
+    assert model.scale_ == plain.scale_  # the weights do not change the kernel
+    np.testing.assert_array_equal(model.support_vectors_, X[rows])
+    kernel = plain.kernel_
+    machine.fit(kernel(X[rows], X[rows]), y[rows], weights[rows])
+    cross = kernel(X, X[rows])
+    assert_close(model.decision_function(X), machine.decision_function(cross), 1e-5)
+    np.testing.assert_array_equal(model.predict(X), model.machine_.predict(cross))
+    assert model.summary().learner["labelled"] == len(rows)
+
+
 def test_a_class_without_weight_is_refused():
-    """SVC would give its samples' places to the other classes."""
     X, y = data()
     with pytest.raises(ValueError, match=r"weight in each class, got none in class 1$"):
         LearnedKernelClassifier().fit(X, y, sample_weight=y != 1)

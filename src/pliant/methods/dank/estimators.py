@@ -335,7 +335,7 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         if kernel.psd and not user_defined:
             return gram, True
         if user_defined:
-            check_gram(gram)
+            gram = check_gram(gram)
         if isinstance(kernel, Precomputed) and kernel.assume_psd:
             return gram, True
         smallest = negative_eigenvalue(gram)

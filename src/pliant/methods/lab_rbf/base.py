@@ -257,12 +257,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
     ) -> tuple[Table, Table | None]:
         """Build the tables of training and calibration rows; `refit` keeps the fitted encoding."""
+        # Automatic penalties are proportional to the mean weight, so that its size has no effect.
+        relative = not refit and self.alpha == "auto"
         if not is_collection(X):
-            return self._encode_arrays(X, y, sample_weight, refit=refit)
+            table, reserved = self._encode_arrays(X, y, sample_weight, refit=refit)
+            return table.without_equal_weights() if relative else table, reserved
         if y is None:
             raise ValueError(f"expected targets y for {type(self).__name__}, got None")
         encoder = self._label_encoder()
-        drawn = draw_sample(X, y, sample_weight, seed=self.random_state, encoder=encoder)
+        drawn = draw_sample(
+            X, y, sample_weight, seed=self.random_state, encoder=encoder, relative=relative
+        )
         table, reserved = self._encode_arrays(*drawn.arrays, refit=refit)
         return drawn.attach_rows(table, reserved), reserved
 
@@ -271,6 +276,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> Trainer:
         """Build the trainer for the members."""
         rng, n = check_random_state(self.random_state), self.n_members
+        retained, fraction = self._retained(table), self.validation_fraction
+        if retained is not None and retained.all():
+            fraction = 0.0
         return Trainer(
             settings=list(map(partial(self._resolve_settings, table), range(n))),
             seeds=rng.randint(2**31 - 1, size=n + constants.PROBES).astype(np.intp),
@@ -278,9 +286,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             deadline=Deadline(progress, self.max_seconds),
             loss=loss,
             layer=layer,
-            validation_fraction=self.validation_fraction,
-            tries_scales=self.transforms is not None and self.validation_fraction > 0,
+            validation_fraction=fraction,
+            tries_scales=self.transforms is not None and fraction > 0,
             n_jobs=self.n_jobs,
+            retained=retained,
         )
 
     def _resolve_settings(self, table: Table, k: int) -> MemberSettings:
@@ -345,6 +354,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @abstractmethod
     def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
         """Fit the coefficients of the members to all rows."""
+
+    def _retained(self, table: Table) -> Mask | None:
+        """Return a mask of the rows that no member may hold out, or None if there are none."""
+        return None
 
     def _label_encoder(self) -> Callable[[Any], Encode] | None:
         """Return a function that builds an encoding from labels, or None for numeric targets."""

@@ -97,11 +97,25 @@ class DrawnSample(NamedTuple):
 
 
 def draw_sample(
-    X: Any, y: Any, sample_weight: Any, *, seed: Any, encoder: Callable[[Any], Encode] | None
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    seed: Any,
+    encoder: Callable[[Any], Encode] | None,
+    relative: bool = False,
 ) -> DrawnSample:
-    """Draw a sample; `encoder` builds the label encoding, or is None for numeric targets."""
+    """Draw a sample; `encoder` builds the label encoding, or is None for numeric targets.
+
+    If only the ratios of the weights matter (`relative`), equal weights become 1.
+    """
     labelled = encoder is not None
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=labelled)
+    if relative and rows.weights is not None:
+        positive = rows.weights > 0
+        if (rows.weights[positive] == rows.weights.max()).all():
+            weights = None if positive.all() else positive.astype(np.float64)
+            rows = replace(rows, weights=weights)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = encoder(np.unique(used)) if encoder is not None else _as_matrix
     numbers = rows.draw(SAMPLE_ROWS, check_random_state(seed), labelled=labelled)

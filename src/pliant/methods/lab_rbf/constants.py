@@ -23,6 +23,7 @@ LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for fe
 ALPHAS = 10.0 ** np.arange(-4, 4)  # Ridge penalties on the coefficients.
 SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties on the bandwidths, one per stage.
 LOGISTIC_ALPHAS = 10.0 ** np.arange(2, -5, -1)  # Penalties on logistic coefficients.
+SINGLE_ALPHA = 1e-2  # Penalty on logistic coefficients if each class has one row: none is held out.
 JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
 # Maximum numbers of rows

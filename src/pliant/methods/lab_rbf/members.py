@@ -58,6 +58,12 @@ class Table:
             return cls(X, Y, rows, weights)
         return cls(X[rows], Y[rows], rows, weights[rows])
 
+    def without_equal_weights(self) -> Self:
+        """Return the table without weights if all are equal."""
+        weights = self.weights
+        equal = weights is not None and bool((weights == weights[0]).all())
+        return replace(self, weights=None) if equal else self
+
     def __len__(self) -> int:
         return len(self.X)
 

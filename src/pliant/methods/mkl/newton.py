@@ -37,8 +37,8 @@ from pliant.core.linalg import negative_eigenvalue
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
-from pliant.core.validation import check_gram, check_kernel_values
-from pliant.kernels.base import Kernel, short_name
+from pliant.core.validation import check_gram, check_kernel_values, symmetrised
+from pliant.kernels.base import FunctionKernel, Kernel, made_of, short_name
 from pliant.kernels.standard import Precomputed
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, MarginDual, Rows, add_rows
@@ -112,7 +112,7 @@ class Grams:
         """Return K_m, shape (n, n); callers must not modify it."""
         if m in self._kept:
             return self._kept[m]
-        gram = self.kernels[m]._gram(self.points, self.points)
+        gram = self._compute(m)
         if self._weighted[m]:  # replace a kept matrix of zero weight
             unweighted = [k for k in self._kept if not self._weighted[k]]
             if unweighted:
@@ -168,18 +168,23 @@ class Grams:
                 result[m] = self.kernels[m](self.points[low:high], self.points[low:])
         return result
 
+    def _compute(self, m: int) -> Array:
+        """Compute K_m; a user's matrix or function may be asymmetric by rounding errors."""
+        kernel = self.kernels[m]
+        gram = kernel._gram(self.points, self.points)
+        return symmetrised(gram) if made_of(kernel, Precomputed, FunctionKernel) else gram
+
     @blas_limited
     def _compute_kept(self, m: int) -> Array | None:
         """Compute K_m; return it in the kept precision, or None if it does not fit in memory."""
-        kernel = self.kernels[m]
-        gram = check_kernel_values(kernel._gram(self.points, self.points), kernel)
+        gram = check_kernel_values(self._compute(m), self.kernels[m])
         return gram.astype(self.dtype, copy=False) if m < self._max_kept else None
 
 
 def check_psd(gram: Array, m: int, kernel: Kernel) -> None:
     """Raise ValueError unless a matrix is a positive semi-definite Gram matrix."""
     try:
-        check_gram(gram)
+        gram = check_gram(gram)
         proved = isinstance(kernel, Precomputed) and kernel.assume_psd
         smallest = None if proved else negative_eigenvalue(gram)
     except ValueError as error:

@@ -79,7 +79,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     scale_ : float
         Scale factor of the kernel.
     support_vectors_ : array of shape (n_labelled, n_features)
-        The labelled points; the input of the classifier is ``kernel_(X, support_vectors_)``.
+        The labelled points of positive weight; the input of the classifier is
+        ``kernel_(X, support_vectors_)``.
     classes_ : array of shape (n_classes,)
         The sorted classes.
     n_features_in_ : int
@@ -123,7 +124,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels, or `unlabeled` for unknown classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights for the classifier; the kernel is learned without them.
+            Weights for the classifier; the kernel is learned without them. The classifier is
+            fitted without the samples of weight zero.
 
         Returns
         -------
@@ -153,22 +155,29 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             codes = np.full(len(labels), -1)  # -1 for an unknown class
             codes[known] = known_codes
             rows = np.flatnonzero(known)
-            machine, weights = self._check_machine(), {}
+            machine, given = self._check_machine(), None
             if sample_weight is not None:
-                weights["sample_weight"] = given = check_weights(sample_weight, points)[rows]
+                given = check_weights(sample_weight, points)[rows]
                 totals = np.bincount(known_codes, given)
-                if not totals.all():  # SVC would confuse the other classes
+                if not totals.all():
                     raise ValueError(
                         "expected samples of positive weight in each class, got none in class "
                         f"{plain(self.classes_[np.argmin(totals)])!r}"
                     )
             self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
             gram = self.learner_._fit(points, codes)(rows)
-            self.support_vectors_: Array = self.learner_.support_vectors_[rows]
             # with unit variance, the effect of C does not depend on the strength
             self.scale_: float = unit_scale(gram)
             gram *= self.scale_
-            self.machine_: Any = clone(machine).fit(gram, labels[known], **weights)
+            weights = {}
+            if given is not None:
+                # SVC drops samples of weight zero, but keeps the row numbers of the whole matrix
+                used = np.flatnonzero(given)
+                weights["sample_weight"] = given[used]
+                if len(used) < len(rows):
+                    rows, gram = rows[used], gram[np.ix_(used, used)]
+            self.support_vectors_: Array = self.learner_.support_vectors_[rows]
+            self.machine_: Any = clone(machine).fit(gram, labels[rows], **weights)
         return self
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:
@@ -229,7 +238,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 
-        The results include ``labelled``, the number of labelled samples, and ``rows``, that of all.
+        The results include ``labelled``, the number of labelled samples of positive weight, and
+        ``rows``, that of all samples.
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)

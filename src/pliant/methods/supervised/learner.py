@@ -167,7 +167,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         # the points of a precomputed kernel are row indices
         self.support_vectors_ = np.arange(float(n))[:, None] if self._precomputed else points.copy()
         if self._precomputed:
-            check_gram(points)
+            points = check_gram(points)
         if y is None:
             information = SideInformation.from_pairs(n, similar, dissimilar)
         else:
@@ -298,8 +298,7 @@ class PSDPart(NamedTuple):
         if not isinstance(
             base, (Gaussian, Laplacian, Linear, Matern, NeighborGraphKernel, Polynomial)
         ):
-            check_gram(gram)
-            gram = 0.5 * gram + 0.5 * gram.T
+            gram = check_gram(gram)
             smallest = negative_eigenvalue(gram)
         if smallest is None:
             return cls(gram, np.empty((len(gram), 0)), np.empty(0))
