@@ -118,7 +118,8 @@ def install(arch: str, folder: Path, python: str) -> Path:
     options = ["--only-binary", ":all:", "--python-version", python, "--target", site]
     for minor in GLIBC:
         options += ["--platform", f"manylinux_2_{minor}_{arch}"]
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    pip += ["--disable-pip-version-check", "--no-warn-conflicts"]
     subprocess.run([*pip, *options, *requirements()], check=True)
     stamp.write_text(wanted, "utf-8")
     return site
