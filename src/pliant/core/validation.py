@@ -215,6 +215,13 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`."""
     data = tuple(in_memory("X or y", each) if is_collection(each) else each for each in data)
+    advice = (
+        "pliant.TableFeatures encodes text, dates and missing values, as in "
+        f"make_pipeline(TableFeatures(), {type(estimator).__name__}())"
+    )
+    check_collected("X", data[0])
+    _check_columns(data[0], "" if options.get("dtype", "numeric") is None else advice)
+    data = (data[0], *map(_without_missing, data[1:]))
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
@@ -228,15 +235,71 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
         dates = "could not be promoted" in reason
         if not (texts or dates or reason.startswith("Input X contains NaN")):
             raise  # keep scikit-learn's errors
-        raise ValueError(
-            f"{reason}: pliant.TableFeatures encodes text, dates and missing values, as in "
-            f"make_pipeline(TableFeatures(), {type(estimator).__name__}())"
-        ) from None
+        raise ValueError(f"{reason}: {advice}") from None
     parts = checked if isinstance(checked, tuple) else (checked,)
     for name, part in zip(("X", "y"), parts, strict=False):
         if isinstance(part, np.ndarray) and part.dtype == np.float64:
             check_numbers(part, name)
     return checked
+
+
+def check_collected(name: str, values: object) -> None:
+    """Raise TypeError if `values` is a LazyFrame of polars."""
+    if type(values).__name__ == "LazyFrame":
+        raise TypeError(f"expected {name} in memory, got a LazyFrame: call collect() first")
+
+
+def _check_columns(X: Any, advice: str) -> None:
+    """Raise ValueError for equal column names, and for dates and durations if `advice` is given.
+
+    NumPy converts a column of dates, without other columns, to numbers; NaT becomes -9.2e18.
+    """
+    names = getattr(X, "columns", None)
+    if names is None:
+        if getattr(getattr(X, "dtype", None), "kind", "") in {"m", "M"}:
+            _refuse_dates(str(X.dtype), advice)
+        return
+    names = list(names)
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"expected distinct column names, got more than one column {name!r}")
+    for name, kind in zip(names, getattr(X, "dtypes", ()), strict=False):
+        if str(kind).lower().startswith(("date", "time", "duration", "period")):
+            _refuse_dates(f"{kind} in column {name!r}", advice)
+
+
+def _refuse_dates(got: str, advice: str) -> None:
+    """Raise ValueError if `advice` is given; `TableFeatures` takes dates, but no durations."""
+    if got.lower().startswith(("timedelta", "duration")):
+        advice = advice and "convert durations to numbers, such as .dt.total_seconds()"
+    if advice:
+        raise ValueError(f"expected X to hold numbers, got {got}: {advice}")
+
+
+def _without_missing(y: Any) -> Any:
+    """Return targets, with nullable integers and booleans of pandas as a NumPy array.
+
+    Raise ValueError, with the row, for a missing value of pandas; scikit-learn reports NaN.
+    """
+    check_collected("y", y)
+    if "pandas" not in sys.modules or y is None or isinstance(y, str):
+        return y
+    dtype = getattr(y, "dtype", None)
+    if hasattr(y, "isna") and dtype is not None and not isinstance(dtype, np.dtype):
+        missing = np.asarray(y.isna())
+    else:
+        missing = np.zeros(0, dtype=bool)
+        with suppress(TypeError, ValueError):  # scikit-learn reports ragged lists
+            values = np.asarray(y)
+            if values.dtype.kind == "O" and values.size:
+                rows = values.reshape(len(values), -1).tolist()
+                missing = np.array([any(type(v).__name__ == "NAType" for v in row) for row in rows])
+        dtype = None
+    if missing.any():
+        raise ValueError(f"expected y without missing values, got <NA> at row {missing.argmax()}")
+    integral = getattr(dtype, "kind", "") in {"b", "i", "u"}
+    numpy_dtype = getattr(dtype, "numpy_dtype", None) if integral else None
+    return y if numpy_dtype is None else y.to_numpy(dtype=numpy_dtype)
 
 
 def is_collection(X: object) -> bool:

@@ -24,6 +24,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
     check_choice,
+    check_collected,
     check_flag,
     check_integer,
     check_parameters,
@@ -214,6 +215,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def _frame(self, X: Any, *, reset: bool) -> pd.DataFrame:
         """Return X as a data frame; in ``fit``, store its width and its names."""
+        check_collected("X", X)
         frame = as_frame(X)
         if frame is not None and (reset or hasattr(self, "feature_names_in_")):
             if reset:

@@ -312,3 +312,19 @@ def test_missing_dask_is_named(monkeypatch):
     monkeypatch.setattr(collections, "import_module", missing)
     with pytest.raises(ImportError, match=re.escape("pip install 'pliant[dask]'")):
         quick().fit(partition(X, 450), Y)
+
+
+@pytest.mark.parametrize("model", [quick(), classifier()], ids=["regressor", "classifier"])
+def test_equal_weights_are_no_weights(model, sampled):
+    y = Y if isinstance(model, LABRBFRegressor) else LABELS
+    data, targets = partition(X, 500), partition(y, 500)
+    expected = clone(model).fit(data, targets).predict(NEW)
+    weights = partition(np.full(900, 2.5), 500)
+    fitted = clone(model).fit(data, targets, sample_weight=weights)
+    np.testing.assert_array_equal(fitted.predict(NEW), expected)
+    ones, halves = (np.where(np.arange(900) % 3, w, 0.0) for w in (1.0, 0.5))
+    one, half = (
+        clone(model).fit(data, targets, sample_weight=partition(w, 500)).predict(NEW)
+        for w in (ones, halves)
+    )
+    np.testing.assert_array_equal(half, one)
