@@ -35,7 +35,7 @@ class Kernel(BaseEstimator, ABC):
     ``kernel=ConstantKernel() * k + WhiteKernel()``, it tunes a scale and the noise level.
 
     Remove samples of weight zero before ``SVC(kernel=k).fit``. With a kernel function or matrix,
-    ``SVC``, ``SVR`` and ``OneClassSVM`` of scikit-learn (1.9 and before) mix up the samples after a
+    ``SVC``, ``SVR`` and ``OneClassSVM`` of scikit-learn 1.9 mix up the samples after a
     sample of weight zero. The support vector machines of pliant accept such samples.
 
     Attributes
