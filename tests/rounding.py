@@ -45,12 +45,10 @@ def install(seed):
     assert "pliant" not in sys.modules
     wrapped = functools.partial(_wrapped, factor=factor_of(seed))
     _replace_generators(wrapped)
-    replaced = {}
     for library, names in ROUTINES.items():
+        module = importlib.import_module(library)
         for name in names:
-            routine = getattr(importlib.import_module(library), name)
-            replaced[id(routine)] = wrapped(routine)
-            setattr(sys.modules[library], name, replaced[id(routine)])
+            setattr(module, name, wrapped(getattr(module, name)))
     from pliant.kernels.base import Kernel
 
     Kernel._finite = wrapped(Kernel._finite)
