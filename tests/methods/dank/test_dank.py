@@ -60,17 +60,17 @@ def test_a_precomputed_gram_gives_the_same_decisions(extension, n_classes):
     test = rng.permutation(len(y))[:25]
     train = np.setdiff1d(np.arange(len(y)), test)
     kernel = Gaussian(0.3)
-    direct = DANKClassifier(kernel=kernel, extension=extension, eta_scale=0.2).fit(
-        X[train], y[train]
-    )
-    given = DANKClassifier(kernel="precomputed", extension=extension, eta_scale=0.2)
-    given.fit(kernel(X[train]), y[train])
+    options = {"extension": extension, "eta_scale": 0.2, "tol": 1e-9}
+    direct = DANKClassifier(kernel=kernel, **options).fit(X[train], y[train])
+    given = DANKClassifier(kernel="precomputed", **options).fit(kernel(X[train]), y[train])
     cross = kernel(X[test], X[train])
-    tol = 2e-2 if extension == "smooth" else 1e-8  # distances in the feature space differ
+    # objectives of about 10 agree to 1e-8, decisions to the square root of twice that; the smooth
+    # rule measures distances in the feature space
+    tol = 2e-2 if extension == "smooth" else 2e-4
     np.testing.assert_allclose(
         given.decision_function(cross), direct.decision_function(X[test]), atol=tol
     )
-    tol = tol if n_classes == 3 else 1e-8  # pairs of classes do not use the third class
+    tol = tol if n_classes == 3 else 2e-4  # pairs of classes do not use the third class
     np.testing.assert_allclose(
         given.decision_function(kernel(X[train])), direct.decision_function(X[train]), atol=tol
     )
