@@ -161,7 +161,8 @@ class _Face:
         bounds = np.where(direction > 0.0, block.upper[some], block.lower[some])
         bounds[(block.epsilon[some] > 0.0) & (self.signs * direction < 0.0)] = 0.0
         distances = bounds - block.beta[some]
-        ends = np.where(direction == 0.0, np.inf, distances / direction)
+        ends = np.full(distances.shape, np.inf)
+        np.divide(distances, direction, out=ends, where=direction != 0.0)
         first = int(np.argmin(ends))
         if not (rise > 0.0 and ends[first] > 0.0):
             return None
