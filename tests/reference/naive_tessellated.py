@@ -137,6 +137,12 @@ def quadratic(G, w):
     return np.einsum("ijkl,k,l->ij", G, w, w)
 
 
+def integrals(G, U):
+    """Return U'(G(x_k, x_l) + G(x_l, x_k))U/2, shape (m, m, r, r)."""
+    symmetric = 0.5 * (G + G.transpose(0, 1, 3, 2))
+    return np.einsum("ijkl,ia,jb->klab", symmetric, U, U)
+
+
 def random_shape(r, n, rank=None, trace=None):
     """Return a random PSD matrix of a given rank and trace (default n), and its factor."""
     factor = r.standard_normal((n, n if rank is None else rank))

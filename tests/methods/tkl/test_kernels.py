@@ -21,6 +21,7 @@ from tests.reference.naive_tessellated import (
     as_box,
     cells_rule,
     gram,
+    integrals,
     monomial_values,
     polynomial_tensor,
     quadratic,
@@ -67,6 +68,8 @@ def test_the_gram_matrix_and_d_agree_with_the_twin(n, degree, rank):
     D = kernel.quadratic(X, w)
     np.testing.assert_array_equal(D, D.T)
     assert_close(D, quadratic(G, w))
+    U = r.standard_normal((len(P), 3))
+    assert_close(kernel.integrals(X, U), integrals(G, U))
 
 
 @every_family
@@ -228,6 +231,8 @@ def test_the_polynomial_kernel_agrees_with_the_twin_and_gauss_legendre_nodes(n, 
             assert_close(member.diag(X), gram(G, P).diagonal())
             assert_close(member(X, Y), gram(cross, P))
             assert_close(member.quadratic(X, w), quadratic(G, w))
+            U = r.standard_normal((len(P), 2))
+            assert_close(member.integrals(X, U), integrals(G, U))
 
 
 @settings(max_examples=40, deadline=None)

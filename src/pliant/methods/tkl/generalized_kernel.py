@@ -72,6 +72,10 @@ class GeneralizedKernel(Kernel):
     def _quadratic(self, X: Array, weights: Array) -> Array:
         """Compute D(w) for checked points."""
 
+    @abstractmethod
+    def _integrals(self, X: Array, basis: Array) -> Array:
+        """Compute U'G(x_k, x_l)U for checked points and U = `basis`, shape (m, m, r, r)."""
+
     def with_factor(self, factor: Array | None) -> Self:
         """Return the kernel of the same family with P = factor factor'."""
         kernel: Self = clone(self).set_params(factor=factor)
@@ -122,6 +126,16 @@ class GeneralizedKernel(Kernel):
             return np.zeros((self.shape_size(X.shape[1]),) * 2)
         matrix = self._quadratic(X[support], w[support])
         return 0.5 * (matrix + matrix.T)
+
+    def integrals(self, X: npt.ArrayLike, basis: Array) -> Array:
+        """Compute U'(G(x_k, x_l) + G(x_l, x_k))U/2 for few points and U = `basis`.
+
+        With m points and U of shape (n_P, r), the result has the shape (m, m, r, r), and U'D(w)U is
+        its sum over k and l with the weights w_k w_l.
+        """
+        X = check_points(X, "X")
+        G = self._integrals(X, basis)
+        return np.asarray(0.5 * (G + G.swapaxes(2, 3)))  # G(x_l, x_k) is the transpose
 
     def prepared(self, points: Array) -> Between:
         """Return a function of row and column indices that computes k between `points`."""
@@ -314,6 +328,10 @@ class QuadratureKernel(_FiniteRank):
         summed = np.einsum("k,qki->qi", weights, self._values(X))
         return np.asarray(summed.T @ summed)
 
+    def _integrals(self, X: Array, basis: Array) -> Array:
+        values = self._values(X) @ basis
+        return np.einsum("qki,qlj->klij", values, values, optimize=True)
+
 
 @dataclass(eq=False, repr=False)
 class GeneralizedPolynomial(_FiniteRank):
@@ -386,6 +404,12 @@ class GeneralizedPolynomial(_FiniteRank):
         index, gamma = self._exponents(X.shape[1])
         total = (weights @ monomials(X, self.degree))[index]  # sum_k w_k x_k^delta_i
         return np.outer(total, total) * self._means(gamma)
+
+    def _integrals(self, X: Array, basis: Array) -> Array:
+        index, gamma = self._exponents(X.shape[1])
+        # G(x, y)_ij = x^delta_i mean_ij y^delta_j
+        products = monomials(X, self.degree)[:, index, None] * basis
+        return np.einsum("kai,ab,lbj->klij", products, self._means(gamma), products, optimize=True)
 
 
 def check_degree(name: str, value: Any) -> int:
@@ -485,6 +509,15 @@ class TessellatedKernel(GeneralizedKernel):
         T, V = above * total, np.outer(total, total)
         return np.block([[S, T - S], [T.T - S, V - T - T.T + S]])
 
+    def _integrals(self, X: Array, basis: Array) -> Array:
+        box, X, Z = self._monomials(X)
+        F1, F2 = np.split(basis, 2)
+        # as in _side, with outer products: B_kl u_k u_l' + L_k h_l' + h_k L_l'
+        u, h = Z @ (F1 - F2), Z @ F2
+        L = box.above(X)[:, None] * u + 0.5 * h
+        B = _overlap(X, X, box)
+        return _outer(B[:, :, None] * u[:, None], u) + _outer(L[:, None], h) + _outer(h[:, None], L)
+
 
 def build_tessellated(
     X: Array,
@@ -522,15 +555,26 @@ def build_tessellated(
     return kernel
 
 
+def _outer(left: Array, right: Array) -> Array:
+    """Compute the outer products of vectors left_kl and right_l, shape (m, m, r, r)."""
+    return np.asarray(left[..., None] * right[:, None, :])
+
+
+def _overlap(X: Array, Y: Array, box: Box) -> Array:
+    """Compute the measure of [max(x, y), b] for all rows x of X and y of Y."""
+    B = np.ones((len(X), len(Y)))
+    columns = np.ascontiguousarray(Y.T)
+    multiply_overlap(B, X, columns, box.upper, box.density, np.zeros_like(B))
+    return B
+
+
 def _sum_over_pairs(X: Array, weighted: Array, box: Box) -> Array:
     """Compute weighted' B weighted, shape (q, q); B_kl is the measure of [max(x_k, x_l), b]."""
     total = np.zeros((weighted.shape[1],) * 2)
     blocks = list(slices(len(X), 128))  # tiles of B fit into the processor cache
     for i, rows in enumerate(blocks):
         for columns in blocks[: i + 1]:
-            tile = np.ones((rows.stop - rows.start, columns.stop - columns.start))
-            transposed, zero = np.ascontiguousarray(X[columns].T), np.zeros_like(tile)
-            multiply_overlap(tile, X[rows], transposed, box.upper, box.density, zero)
+            tile = _overlap(X[rows], X[columns], box)
             if rows == columns:
                 tile *= 0.5  # a tile on the diagonal equals its transpose, which is added below
             product = weighted[rows].T @ tile @ weighted[columns]

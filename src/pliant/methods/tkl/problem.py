@@ -121,6 +121,11 @@ class SaddleProblem:
         matrix *= 1.0 - self.floor  # the gradient of w'K_P w in Q
         return check_kernel_values(matrix, self.kernel, "weighted sums of kernel values")
 
+    def integrals(self, basis: Array) -> Array:
+        """Compute U'G_kl U, symmetrised, for U = `basis` and all pairs, shape (m, m, r, r)."""
+        G = self.kernel.integrals(self.points, basis)
+        return check_kernel_values(G, self.kernel, "integrals")
+
     def oracle(self, w: Array, gain: float, count: int = 1) -> Oracle:
         """Find the best Q for a feasible w with `gain` = kappa(w), and `count` eigenpairs."""
         matrix = self.quadratic(w)

@@ -109,23 +109,14 @@ def _integrate(problem: SaddleProblem) -> tuple[Array, Array] | None:
     if there are too many integrals.
     """
     m = len(problem.points)
-    unit = np.eye(m)
-    D = [problem.quadratic(e) for e in unit]
     # sum_k D(e_k - 1/m) = sum_k D(e_k) - D(1)/m, as D is a quadratic form
-    centred = np.sum(D, axis=0) - problem.quadratic(np.ones(m)) / m
+    centred = sum(map(problem.quadratic, np.eye(m))) - problem.quadratic(np.ones(m)) / m
     values, vectors = np.linalg.eigh(centred)
     U = np.ascontiguousarray(vectors[:, values > 1e-14 * values[-1]])
     r = U.shape[1]
     if r == 0 or (m * r) ** 2 > 5_000_000:  # 40 MB
         return None
-    G = np.empty((m, m, r * r))
-    for k in range(m):
-        G[k, k] = (U.T @ D[k] @ U).ravel()
-        for j in range(k):
-            # G_jk + G_kj = D(e_j + e_k) - D(e_j) - D(e_k)
-            pair = (U.T @ problem.quadratic(unit[j] + unit[k]) @ U).ravel()
-            G[j, k] = G[k, j] = 0.5 * (pair - G[j, j] - G[k, k])
-    return G, U
+    return problem.integrals(U).reshape(m, m, r * r), U
 
 
 class InteriorMethod:
