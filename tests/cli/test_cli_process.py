@@ -105,6 +105,22 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
 
 
 @posix_only
+def test_ctrl_c_while_a_text_is_executed(folder):
+    """Python itself executes texts, such as the methods of a dataclass."""
+    text = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()"
+    write(
+        "patched.py",
+        "import runpy, pliant.cli.app",
+        f"pliant.cli.app.run = lambda words: exec({text!r})",
+        "runpy.run_module('pliant', run_name='__main__')",
+    )
+    paths = os.pathsep.join([str(folder), *sys.path])
+    command = [sys.executable, "-m", "patched", "--version"]
+    done = finished(command, env={**os.environ, "PYTHONPATH": paths})
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+@posix_only
 @pytest.mark.parametrize("imported", ["numpy", "pliant.registry"])
 def test_ctrl_c_while_packages_are_imported(imported):
     """Send the signal when Python reports that a package has been imported."""
