@@ -125,6 +125,13 @@ def test_drawn_pairs_are_distinct_known_pairs(source, max_size):
         np.testing.assert_array_equal(signs, T[pairs[:, 0], pairs[:, 1]])
 
 
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_known_pair_can_be_drawn(source):
+    draws = [source.sample_pairs(3, np.random.RandomState(seed))[0] for seed in range(100)]
+    drawn = {tuple(pair) for pairs in draws for pair in pairs}
+    assert drawn == {tuple(pair) for pair in source.pairs}
+
+
 @pytest.mark.parametrize("last", [2, 3, 10, 2**16, 94_906_265, 94_906_267, 2**30 - 1, 2**30])
 def test_ranks_of_pairs_with_rounded_square_roots(last):
     """Beyond 2^52 the rounded square root may be off by one."""

@@ -546,7 +546,7 @@ def solve_at(
         if state.stopped or state.exhausted >= MAX_EXHAUSTED:
             break
         state.inner = max(FINEST, 0.1 * state.inner)
-        lower = max(lower, state.solve_svms(weights, state.best.solutions).value)
+        lower = state.solve_svms(weights, state.best.solutions).value
     state.record(lower)
     if state.stopped:
         return state.result(Status.STOPPED)
