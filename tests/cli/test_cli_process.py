@@ -32,7 +32,7 @@ for words in {tasks!r}:
 
 def finished(command, **options):
     return subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", timeout=120, **options
+        command, capture_output=True, text=True, encoding="utf-8", timeout=600, **options
     )
 
 

@@ -101,7 +101,7 @@ def test_threads_of_blas_change_no_byte():
         for number in ("1", "2")
     }
     for number, run in runs.items():
-        output, errors = run.communicate(timeout=300)
+        output, errors = run.communicate(timeout=3000)
         assert run.returncode == 0, errors
         found[number] = json.loads(output)
     if found["1"].pop("BLAS") != found["2"].pop("BLAS"):
