@@ -108,6 +108,19 @@ def test_classes_and_probabilities(y):
     np.testing.assert_allclose(single, expected[:1], atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_row_with_nan_has_nan_as_prediction_and_probabilities(dtype):
+    points = NEW[:3].copy()
+    points[1, 0] = np.nan
+    for model, y in ((LABRBFRegressor(**QUICK), f), (LABRBFClassifier(**QUICK), CODES)):
+        outputs = run(model.fit(X, y), points, dtype)
+        outputs.pop("label", None)
+        (values,) = outputs.values()
+        np.testing.assert_array_equal(np.isnan(values.reshape(3, -1)).all(axis=1), [0, 1, 0])
+        with pytest.raises(ValueError, match="contains NaN"):
+            model.predict(points)
+
+
 @pytest.mark.parametrize(
     ("model", "y"),
     [

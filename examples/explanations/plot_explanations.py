@@ -71,8 +71,8 @@ plt.show()
 
 # %%
 # For a single sample, ``explain`` splits the prediction into a constant, a linear part and a kernel
-# part, which add up to it. The *effect* of a feature is the first-order change of the prediction as
-# the feature increases by one standard deviation; the squared effects, divided by their sum, are
+# part, which add up to it. The *effect* of a feature is the derivative of the prediction, times the
+# standard deviation of the feature; the squared effects, divided by their sum, are
 # the shares.
 
 patients = X_new.iloc[:2]

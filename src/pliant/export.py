@@ -82,7 +82,8 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
     The input of the ONNX model is "X", shape (n_samples, n_features). The output of a regressor is
     "predicted", with the shape of `predict`. The outputs of a classifier are "label", int64 or
     strings, and "probabilities". Classifiers without ``predict_proba`` have "decision" instead,
-    with the shape of ``decision_function``. The ONNX model does not check X.
+    with the shape of ``decision_function``. The ONNX model does not check X: for a row with NaN,
+    its numbers are NaN and its label has no meaning, where `predict` raises an error.
 
     Parameters
     ----------
@@ -93,7 +94,8 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
     dtype : {"float64", "float32"}, default="float64"
         Type of X, of the constants and of the outputs except labels. With "float64", the outputs
         agree with the predictions of `model` up to rounding errors. With "float32", models with
-        large coefficients can lose all digits, such as `SketchedKernelRidge` with a small `alpha`.
+        large coefficients can lose all digits, such as `SketchedKernelRidge` with a small `alpha`,
+        and so can features with a mean of 1e6 or more times their range: subtract it before `fit`.
 
     Returns
     -------

@@ -274,8 +274,8 @@ FORGERIES = {
     "table": [
         ("0.parts_", lambda parts: parts[:-1]), ("0.parts_", lambda parts: parts[::-1]),
         ("0.parts_.0.1.statistics_", lambda a: a[:0]),
-        ("0.parts_.1.1.1.categories_", lambda each: [each[0][:-1]]),
-        ("0.parts_.1.1.1.categories_", []), ("0.parts_.2.1.encodings_", []),
+        ("0.parts_.1.1.categories_", lambda each: [each[0][:-1]]),
+        ("0.parts_.1.1.categories_", []), ("0.parts_.2.1.encodings_", []),
         ("0.parts_.3.1.components_", lambda a: a[:, 1:]), ("0.categories", {1: 10**15, 2: 40}),
         ("0.texts", ((3, 99),)), ("0.n_features_in_", lambda n: n + 1),
     ],

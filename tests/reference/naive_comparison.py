@@ -128,18 +128,17 @@ class Prepared:
         self.numbers = [j for j in range(X.shape[1]) if j not in categories]
         self.marked = [j for j in self.numbers if np.isnan(X[:, j]).any()]
         self.medians = SimpleImputer(strategy="median", keep_empty_features=True)
-        self.commonest = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
         self.encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         self.medians.fit(X[:, self.numbers])
         if self.texts:
-            self.encoder.fit(self.commonest.fit_transform(X[:, self.texts]))
+            self.encoder.fit(X[:, self.texts])
         self.scaler = StandardScaler().fit(self.filled(X))
 
     def filled(self, X):
         blocks = [self.medians.transform(X[:, self.numbers])]
         blocks.append(np.isnan(X[:, self.marked]).astype(float))
         if self.texts:
-            blocks.append(self.encoder.transform(self.commonest.transform(X[:, self.texts])))
+            blocks.append(self.encoder.transform(X[:, self.texts]))
         return np.ascontiguousarray(np.hstack(blocks))
 
     def __call__(self, X):

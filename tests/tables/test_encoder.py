@@ -31,12 +31,11 @@ THREE = np.digitize(Y, [0.5, 2.5])
 
 def test_gaps_and_few_categories_are_those_of_scikit_learn():
     encoder = ColumnEncoder({1: CATEGORIES[1]}).fit(X[:, :3])
-    frequent = SimpleImputer(strategy="most_frequent")
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     reference = ColumnTransformer(
         [
             ("numbers", SimpleImputer(strategy="median", add_indicator=True), [0, 2]),
-            ("categories", make_pipeline(frequent, one_hot), [1]),
+            ("categories", one_hot, [1]),
         ]
     ).fit(X[:, :3])
     new = np.array([[np.nan, np.nan, np.nan], [1, 5, 2], [1, 4, 2], [1, 0, 2]])
@@ -44,7 +43,23 @@ def test_gaps_and_few_categories_are_those_of_scikit_learn():
         np.testing.assert_array_equal(encoder.transform(rows), reference.transform(rows))
     names = encoder.get_feature_names_out(["u", "colour", "v"]).tolist()
     ones = [f"colour={each}" for each in "abcd"]
-    assert names == ["u", "v", "u (missing)", "v (missing)", *ones]
+    assert names == ["u", "v", "u (missing)", "v (missing)", *ones, "colour (missing)"]
+
+
+@pytest.mark.parametrize("most_one_hot", [30, 0])
+def test_a_missing_category_is_a_category_if_fit_has_seen_it(most_one_hot):
+    known, gaps, unknown = [[0.0]] * 6 + [[1.0]] * 4, [[np.nan]] * 5, [[2.0]]
+    y = np.repeat([0.0, 2.0, 7.0], [6, 4, 5])
+    options = {"most_one_hot": most_one_hot}
+    learned = ColumnEncoder({0: ("a", "b")}, **options).fit(known + gaps, y)
+    rows = learned.transform([known[0], known[-1], gaps[0], unknown[0]])
+    # one-hot, or the mean targets of categories whose targets are equal
+    expected = [[0.0], [2.0], [7.0], [y.mean()]]
+    if most_one_hot:
+        expected = [*np.eye(3), np.zeros(3)]
+    np.testing.assert_allclose(rows, expected, rtol=1e-12)
+    complete = ColumnEncoder({0: ("a", "b")}, **options).fit(known, y[:10])
+    np.testing.assert_array_equal(complete.transform(gaps[:1]), complete.transform(unknown))
 
 
 def slow_means(codes, y, learned, wanted):

@@ -133,11 +133,10 @@ def test_missing_values_are_refused(values, message):
     ("values", "expected"),
     [
         ([1.0, 2.0, 10.0], [[2.0]]),
-        (["x", "y", "y"], [[0.0, 1.0]]),
-        (["y", "x"], [[1.0, 0.0]]),
+        (["x", "y", "y"], [[0.0, 0.0]]),
         ([True, True, False], [[1.0]]),
         ([5, None, 7], [[6.0, 1.0]]),
-        (pd.Categorical(["b", None, "b", "a"]), [[0.0, 1.0]]),
+        (pd.Categorical(["b", None, "b", "a"]), [[0.0, 0.0, 1.0]]),
     ],
 )
 def test_missing_values_are_left_for_the_encoder(values, expected):

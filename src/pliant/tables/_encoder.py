@@ -13,7 +13,6 @@ import sklearn
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
@@ -61,6 +60,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     - Dates become days, year, month, day of the year, weekday and hour, as far as these vary.
     - Texts with few distinct values become one-hot features. With many, a category becomes its mean
       target, shrunk towards the overall mean [1]_ and, for training rows, computed from other rows.
+      Missing values are a category of their own. If ``fit`` has seen none in the column, they are
+      encoded as an unknown category: zeros, or the overall mean.
     - Free text becomes hashed words and parts of words, projected on the first singular vectors.
 
     Ids, constant columns and empty columns are left out. The columns of an array of numbers are
@@ -74,7 +75,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     date_order : {"ymd", "dmy", "mdy"}, optional
         The order of day and month in dates written as text; by default inferred.
     missing : {"impute", "error"}, default="impute"
-        Impute missing values, or raise an error.
+        Encode missing values as above, or raise an error.
     task : {"classification", "regression"}, optional
         With many categories, the mean targets are means of y, or shares of the classes. The default
         is classification for text, booleans and a few recurring integers.
@@ -114,7 +115,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     >>> frame = pd.DataFrame({"size": [1.0, None, 3.0] * 9, "colour": ["red", "blue", None] * 9})
     >>> y = [1.0, 2.0, 3.0] * 9
     >>> TableFeatures().fit(frame).get_feature_names_out().tolist()
-    ['size', 'size (missing)', 'colour=blue', 'colour=red']
+    ['size', 'size (missing)', 'colour=blue', 'colour=red', 'colour (missing)']
     >>> make_pipeline(TableFeatures(), LABRBFRegressor()).fit(frame, y).predict(frame[:2]).shape
     (2,)
     """
@@ -272,7 +273,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     random_state: int = 0
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the imputed values and the encodings; many categories require the target y."""
+        """Learn the medians and the encodings; many categories require the target y."""
         self.fit_transform(X, y)
         return self
 
@@ -312,9 +313,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 result += [names[j] for j in columns]
                 result += [f"{names[columns[k]]} (missing)" for k in part.indicator_.features_]
             elif role == "one-hot":
-                for j, codes in zip(columns, part[-1].categories_, strict=True):
-                    words = dict(enumerate(self._texts[j]))
-                    result += [f"{names[j]}={words.get(code, '(unknown)')}" for code in codes]
+                for j, codes in zip(columns, part.categories_, strict=True):
+                    words = {code: f"={text}" for code, text in enumerate(self._texts[j])}
+                    others = [" (missing)" if np.isnan(code) else "=(unknown)" for code in codes]
+                    pairs = zip(codes, others, strict=True)
+                    result += [names[j] + words.get(code, other) for code, other in pairs]
             elif role == "means":
                 multiclass = part.target_type_ == "multiclass"
                 classes = [f" {each}" for each in part.classes_] if multiclass else [""]
@@ -357,12 +360,11 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         numbers = [j for j in range(width) if j not in words and j not in self._texts]
         few = sorted(self._texts.keys() - {*many})
         median = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
-        frequent = SimpleImputer(strategy="most_frequent", keep_empty_features=True)
         one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         kind = "continuous" if self.task == "regression" else "auto"
         parts: list[tuple[str, Any, list[int]]] = [
             ("numbers", median, numbers),
-            ("one-hot", make_pipeline(frequent, one_hot), few),
+            ("one-hot", one_hot, few),
             ("means", TargetEncoder(target_type=kind, **self._folds()), many),
         ]
         for k, (start, stop) in enumerate(self.texts):

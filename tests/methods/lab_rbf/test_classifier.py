@@ -209,20 +209,20 @@ def test_refit_is_logistic():
     np.testing.assert_allclose(model.predict_proba(X)[:, 0], before[:, 1], atol=0.02)
 
 
-def test_the_only_sample_of_a_class_is_never_held_out():
+def test_a_sample_of_each_class_is_not_held_out():
     points, y = table(n=40, classes=2)
-    y[:4] = [2, 3, 4, 5]
+    y[:5] = [2, 3, 3, 4, 4]
     model = quick()
     prepared, _ = model._build_table(points, y, None)
     trainer = model._build_trainer(prepared, FitProgress(model, points, y), logistic._squared_error)
-    for seed in range(20):
+    for seed in range(40):
         split = trainer._split(40, np.random.RandomState(seed))
-        assert len(split.held_out) == 7  # a fifth of the other 36 rows
-        assert split.held_out.min() >= 4
+        assert len(split.held_out) == 8
+        assert {*y[split.train]} == {*y}
         np.testing.assert_array_equal(np.sort([*split.train, *split.held_out]), np.arange(40))
 
 
-def test_rows_are_held_out_as_before_if_all_classes_have_two():
+def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
     prepared, _ = (model := quick())._build_table(X3, Y3, None)
     trainer = model._build_trainer(prepared, FitProgress(model, X3, Y3), logistic._squared_error)
     order = np.random.RandomState(5).permutation(120)

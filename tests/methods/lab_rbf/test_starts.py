@@ -118,17 +118,28 @@ def test_noise_has_a_large_penalty():
     assert model.score(rng.uniform(size=(500, 10)), rng.normal(size=500)) > -0.1
 
 
-def test_a_skewed_target_with_zeros_is_transformed():
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_skewed_target_with_zeros_is_transformed(sign):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(400, 4))
-    y = np.maximum(0, np.exp(4 * X.sum(axis=1) + 0.1 * rng.normal(size=400)) - 0.01)
+    y = sign * np.maximum(0, np.exp(4 * X.sum(axis=1) + 0.1 * rng.normal(size=400)) - 0.01)
     assert (y == 0).any()
     model = LABRBFRegressor(random_state=0).fit(X[:200], y[:200])
-    np.testing.assert_allclose(model.target_unit_, np.median(y[:200][y[:200] > 0]))
+    np.testing.assert_allclose(model.target_unit_, np.median(np.abs(y[:200][y[:200] != 0])))
     plain = LABRBFRegressor(random_state=0, transforms=None).fit(X[:200], y[:200])
     assert plain.target_unit_ is None
     errors = [np.abs(each.predict(X[200:]) - y[200:]).mean() for each in (model, plain)]
     assert errors[0] < errors[1]
+
+
+def test_a_target_whose_skewness_asinh_increases_is_not_transformed(monkeypatch):
+    monkeypatch.setattr(constants, "MAX_ASINH_LOSS", np.inf)
+    X = np.random.default_rng(0).uniform(size=(60, 1))
+    y = 1 - 0.9 * X[:, 0] ** 8  # positive, skewed to the left
+    kind = {"random_state": 0, "n_members": 1, "max_iter": 1}
+    units = [LABRBFRegressor(**kind).fit(X, values).target_unit_ for values in (y, 1 - y)]
+    assert units[0] is None
+    assert units[1] is not None
 
 
 def test_approximate_errors_grow_with_few_samples(monkeypatch):

@@ -91,8 +91,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     transforms : "auto" or None, default="auto"
         "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness
         is above 1. Members alternate between the transforms whose held-out loss is within 10 % of
-        the lowest. In regression, "auto" also tries asinh(y / u) for a target with skewness above
-        0.9, where u is the median of the nonzero abs(y). None disables transforms.
+        the lowest. In regression, "auto" also tries asinh(y / u), where u is the median of the
+        nonzero abs(y), for a target with an absolute skewness above 0.9 that asinh reduces. None
+        disables transforms.
     alpha : float or "auto", default="auto"
         Ridge penalty, 1e-12 to 1e12, for features on [-1, 1] and squared errors summed over
         samples. While the bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150
@@ -276,8 +277,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> Trainer:
         """Build the trainer for the members."""
         rng, n = check_random_state(self.random_state), self.n_members
-        retained, fraction = self._retained(table), self.validation_fraction
-        if retained is not None and retained.all():
+        classes, fraction = self._class_codes(table), self.validation_fraction
+        if classes is not None and len(np.unique(classes)) == len(table):
             fraction = 0.0
         return Trainer(
             settings=list(map(partial(self._resolve_settings, table), range(n))),
@@ -289,7 +290,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             validation_fraction=fraction,
             tries_scales=self.transforms is not None and fraction > 0,
             n_jobs=self.n_jobs,
-            retained=retained,
+            classes=classes,
         )
 
     def _resolve_settings(self, table: Table, k: int) -> MemberSettings:
@@ -355,8 +356,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
         """Fit the coefficients of the members to all rows."""
 
-    def _retained(self, table: Table) -> Mask | None:
-        """Return a mask of the rows that no member may hold out, or None if there are none."""
+    def _class_codes(self, table: Table) -> Indices | None:
+        """Return the class of each row as a number, or None for regression."""
         return None
 
     def _label_encoder(self) -> Callable[[Any], Encode] | None:

@@ -25,7 +25,7 @@ from pliant.core.dask import by_partition
 from pliant.core.estimators import ClassifierMixin
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_parameters,
     check_weights,
@@ -57,9 +57,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     All classes share the bandwidths, which are learned as in `LABRBFRegressor`, with targets of +1
     for the class and -1 for the others. Each member then fits a multinomial logistic regression to
     the kernel values and the features: it minimises the log loss plus alpha / 2 times the squared
-    norm of the coefficients, with alpha selected on the held-out samples. The only sample of a
-    class is never held out. Scores are averaged over the members, and probabilities are their
-    softmax. `predict` returns the class with the largest probability.
+    norm of the coefficients, with alpha selected on the held-out samples, which never include all
+    samples of a class. Scores are averaged over the members, and probabilities are their softmax.
+    `predict` returns the class with the largest probability.
 
     Parameters
     ----------
@@ -177,11 +177,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     def _n_outputs(self) -> int:
         return 1 if self._single_output else len(self.classes_)
 
-    def _retained(self, table: Table) -> Mask | None:
-        """Return a mask of the rows that are the only ones of their class, or None."""
-        codes = class_indicators(table.Y).argmax(axis=1)
-        single = np.bincount(codes)[codes] == 1
-        return single if single.any() else None
+    def _class_codes(self, table: Table) -> Indices | None:
+        return np.asarray(class_indicators(table.Y).argmax(axis=1))
 
     def _logistic_layer(self, features: Array, rows: Table, held_out: Array) -> Array:
         """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q)."""

@@ -41,7 +41,7 @@ SCALE_TOLERANCE = 1.1  # All feature scales within this factor of the lowest los
 MIN_HALF_RANGE = 1e-97  # Features with at most this half-range are treated as constant.
 WARP_BOUND = 1.5  # Bound on transformed features, to keep them comparable with [-1, 1].
 MIN_SKEWNESS = 1.0  # Minimum absolute skewness of a feature to try other scales.
-MIN_TARGET_SKEWNESS = 0.9  # Minimum skewness of a target to try asinh(y / u).
+MIN_TARGET_SKEWNESS = 0.9  # Minimum absolute skewness of a target to try asinh(y / u).
 MAX_ASINH_LOSS = 0.95  # Maximum loss with asinh(y / u), relative to the loss without it.
 
 # Error model of the averaged members

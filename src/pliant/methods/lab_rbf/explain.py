@@ -58,8 +58,9 @@ class LABRBFExplanation(Tabular):
     contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
         Terms c_i k(t, x_i) of the kernel part, divided by the number of members.
     effects : array of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
-        First-order change in the prediction when a transformed feature increases by one standard
-        deviation of its training values.
+        Derivative of the prediction with respect to each transformed feature, times the standard
+        deviation of its training values. The change over a whole standard deviation differs where
+        the prediction is curved.
     shares : array of the same shape
         Squared effects divided by their sum over the features. Shares sum to 1, or are 0 if no
         feature has an effect.

@@ -267,13 +267,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     def _choose_target(self, table: Table, trainer: Trainer, scale: str) -> Table:
         """Return the table, with asinh(y / u) if that lowers the held-out loss enough."""
-        skewed = (skewness(table.Y) > constants.MIN_TARGET_SKEWNESS).all()
-        if not (trainer.tries_scales and skewed):
+        skew = np.abs(skewness(table.Y))
+        if not (trainer.tries_scales and (skew > constants.MIN_TARGET_SKEWNESS).all()):
+            return table
+        sizes = np.where(table.Y == 0, np.nan, np.abs(table.Y))
+        transformed = table.with_asinh(np.nanmedian(sizes, axis=0))
+        if not (np.abs(skewness(transformed.Y)) < skew).all():
             return table
         # Probe y before asinh(y / u): a probe returns inf if the fit must stop.
         limit = constants.MAX_ASINH_LOSS * trainer.probe(table, scale)
-        sizes = np.where(table.Y == 0, np.nan, np.abs(table.Y))
-        transformed = table.with_asinh(np.nanmedian(sizes, axis=0))
         return transformed if trainer.probe(transformed, scale) < limit else table
 
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:

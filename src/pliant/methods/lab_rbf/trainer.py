@@ -22,7 +22,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from pliant.core.device import Device
 from pliant.core.progress import Deadline, Progress
 from pliant.core.threads import blas_limited, threads_for
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
@@ -124,7 +124,7 @@ class Trainer:
     validation_fraction: float
     tries_scales: bool  # True to try scales of features and target on held-out rows
     n_jobs: int | None
-    retained: Mask | None = None  # rows that no member holds out; None if there are none
+    classes: Indices | None = None  # class of each row; a row of each class is not held out
     probe_losses: dict[tuple[bool, str], float] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)  # protects the deadline
 
@@ -337,16 +337,12 @@ class Trainer:
         final = order[: constants.BANDWIDTH_ROWS].copy()
         if fraction == 0:
             return Split(final, None, final)
-        candidates = order if self.retained is None else order[~self.retained[order]]
-        n_held_out = min(
-            max(1, int(fraction * len(candidates))), constants.HELD_OUT_ROWS, len(candidates) - 1
-        )
-        held_out = candidates[:n_held_out].copy()
-        if self.retained is None:
-            train = order[n_held_out:]
-        else:
-            train = order[np.isin(order, held_out, invert=True)]
-        return Split(train[: constants.BANDWIDTH_ROWS].copy(), held_out, final)
+        codes = np.zeros(n) if self.classes is None else self.classes[order]
+        free = np.ones(n, dtype=bool)
+        free[n - 1 - np.unique(codes[::-1], return_index=True)[1]] = False  # last of each class
+        n_held_out = min(max(1, int(fraction * n)), constants.HELD_OUT_ROWS)
+        held_out = free & (np.cumsum(free) <= n_held_out)
+        return Split(order[~held_out][: constants.BANDWIDTH_ROWS].copy(), order[held_out], final)
 
 
 @dataclass(eq=False)
