@@ -94,7 +94,8 @@ def compare(
         Seed of all random draws.
     n_jobs : int, optional
         Number of fits (of one method on one fold) to run at the same time; None and -1 mean one per
-        core. They run in reused single-threaded processes.
+        core. They run in reused single-threaded processes; where no process can be started, one
+        after another in this one, where a running fit is not stopped when the budget runs out.
     executor : object with ``submit``, optional
         Run the fits in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
         the same time. A running fit is not stopped when the budget runs out.
