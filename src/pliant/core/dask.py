@@ -175,7 +175,9 @@ class DaskRows:
         if values is None:
             return [None] * len(self.X.chunks[0])
         if lazy is not None:
-            return list(lazy.rechunk({0: self.X.chunks[0]}).to_delayed(optimize_graph=False).ravel())
+            return list(
+                lazy.rechunk({0: self.X.chunks[0]}).to_delayed(optimize_graph=False).ravel()
+            )
         ends = self.offsets.tolist()
         pieces = [values[low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
         return list(load().persist(*map(scatter, pieces)))
