@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -175,11 +175,9 @@ class DaskRows:
         if values is None:
             return [None] * len(self.X.chunks[0])
         if lazy is not None:
-            return list(
-                lazy.rechunk({0: self.X.chunks[0]}).to_delayed(optimize_graph=False).ravel()
-            )
-        ends = self.offsets.tolist()
-        pieces = [values[low:high] for low, high in zip(ends[:-1], ends[1:], strict=True)]
+            divided = lazy.rechunk({0: self.X.chunks[0]})
+            return list(divided.to_delayed(optimize_graph=False).ravel())
+        pieces = [values[low:high] for low, high in pairwise(self.offsets.tolist())]
         return list(load().persist(*map(scatter, pieces)))
 
     def divide(self, numbers: Indices) -> list[Indices]:
