@@ -283,7 +283,7 @@ def test_rare_classes_are_warned_of_and_ranked_by_the_log_loss(pliant, folder, h
     text = unwrapped(done.out)
     assert "log loss (lower is better)" in text
     assert "class 'sick' has 6.7% of the rows" in text.replace("Class", "class")
-    assert "--proba, --threshold" in text
+    assert "probabilities with a threshold" in text
     assert "has 6.7% of the rows" in unwrapped(Path("r.html").read_text("utf-8"))
     chosen = [
         pd.read_csv(io.StringIO(pliant("predict", "m.pliant", "t.csv", *more).out)).prediction
@@ -344,7 +344,7 @@ def test_many_integers_may_be_meant_as_numbers(pliant, folder, here):
     write("t.csv", "a,quality", *(f"{v:.2f},{3 + k % 7}" for k, v in enumerate(r.normal(size=105))))
     words = ("--methods", "linear,dummy", *QUICK, "--target", "quality")
     told = unwrapped(pliant("compare", "t.csv", *words).out)
-    assert "7 values of 'quality' are treated as classes: use --task regression" in told
+    assert "7 values of 'quality' are treated as classes: set the task to regression" in told
     again = pliant("compare", "t.csv", *words, "--task", "regression").out
     assert "regression of 'quality'" in again
     assert "taken for classes" not in unwrapped(again)

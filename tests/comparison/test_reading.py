@@ -121,12 +121,12 @@ REFUSED = {
         "column 'site' has a missing value in row 6: leave these rows out",
     ),
     "both": ({}, {"group": "site", "time": "day"}, "got both"),
-    "target": ({}, {"group": "y"}, "column 'y' is the target and cannot be --group too"),
+    "target": ({}, {"group": "y"}, "column 'y' is the target and cannot be group=... too"),
     "absent": ({}, {"time": "days"}, "the table lacks the column 'days'; did you mean 'day'?"),
     "unsure time": (
         {"day": [f"0{k}/02/2024" for k in range(1, 7)]},
         {"time": "day"},
-        "dates in 'day' may have day or month first: add --date-order dmy or --date-order mdy",
+        "dates in 'day' may have day or month first: set date_order='dmy' or date_order='mdy'",
     ),
     "one class": (
         {"y": ["p"] * 6},

@@ -104,7 +104,7 @@ def test_sentences():
     assert "most frequent class gives an accuracy of 0.960" in rare
     assert said(classes=["no", "yes"], counts=[450, 50]) == said()
     whole = said(classes=[3, 4, 5, 6, 7, 8], target="quality")
-    assert "The 6 values of 'quality' are treated as classes: use --task regression" in whole
+    assert "The 6 values of 'quality' are treated as classes: set the task to regression" in whole
     assert said(classes=[3, 4, 5, 6, 7]) == said(classes=[*"abcdefgh"]) == said()
     assert "4 folds" in said({"svm": TEN[:4]})
     assert "1 fold " in said({"svm": TEN[:1]})

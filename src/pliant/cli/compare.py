@@ -24,6 +24,7 @@ from pliant.cli.options import (
     flag,
     option,
     single_target,
+    with_options,
     with_table_options,
 )
 from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
@@ -303,7 +304,8 @@ def _read_tables(plan: Plan) -> list[Sample]:
             if len(plan.tables) == 1:
                 raise
             raise TableError(f"{quoted(path, 200)}: {error}") from None
-        tables.append(replace(sample, name=name))
+        notes = tuple(map(with_options, sample.notes))  # the report shows them
+        tables.append(replace(sample, name=name, notes=notes))
     return tables
 
 

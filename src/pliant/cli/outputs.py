@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pliant.cli.options import with_options
 from pliant.core.exceptions import TableError
 from pliant.core.files import plain_data, replacing
 from pliant.core.text import printable, quoted, remove_controls
@@ -21,8 +22,8 @@ STDOUT = Path("-")
 
 
 def print_status(text: str) -> None:
-    """Print a line to stderr without control characters."""
-    print(remove_controls(text), file=sys.stderr, flush=True)
+    """Print a line to stderr, with options for parameters and without control characters."""
+    print(remove_controls(with_options(text)), file=sys.stderr, flush=True)
 
 
 def print_result(text: str) -> None:
