@@ -84,7 +84,7 @@ def test_a_comparison_is_told(run):
     before = done.out.partition(str(files["r.json"].parent))[0]  # long folder names need more
     assert max(map(len, before.splitlines())) < 80
     told = done.out.splitlines()
-    assert told[0] == "t: classification of 'sick', 60 rows, 3 features, 2 classes"
+    assert told[0] == "t: classification of 'sick', 60 rows, 3 columns, 2 classes"
     assert told[1].startswith("Scores on 3 held-out folds, ")
     assert {"DANK", "Linear", "Dummy"} <= {line.split()[0] for line in told[5:9]}
     assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
@@ -360,7 +360,7 @@ def test_a_table_without_a_header(pliant, folder, here):
         asked = ("--target", "column 3", "--no-header", "--out", "m.pliant", *more)
         done = pliant(command, "t.csv", *asked)
         assert done.code == 0, done.err
-        assert "60 rows, 2 features, 2 classes" in done.out
+        assert "60 rows, 2 columns, 2 classes" in done.out
         assert "columns named by position" in done.err
         assert "looks like data" not in done.err
         for given in ((), ("--no-header",)):  # stored in the model

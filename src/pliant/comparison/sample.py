@@ -117,6 +117,12 @@ class Sample:
         """The sorted classes; None for regression."""
         return np.unique(self.y).tolist() if self.task == "classification" else None
 
+    @property
+    def missing_shares(self) -> Array:
+        """The share of missing values in each column of the table, or of X without a schema."""
+        starts = slice(None) if self.schema is None else list(self.schema.starts)
+        return np.asarray(np.isnan(self.X[:, starts]).mean(axis=0))
+
     @cached_property
     def needs_encoder(self) -> bool:
         """True if there are missing values, categorical features or text features."""

@@ -192,7 +192,7 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
 def _headline(result: Outcome) -> str:
     sample = result.sample
     classes, groups = sample.get("classes"), sample.get("groups")
-    size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
+    size = f"{count(sample['rows'], 'row')}, {count(sample['columns'], 'column')}"
     size += f", {len(classes)} classes" if classes else ""
     name, target = printable(sample["name"], LONGEST), quoted(sample.get("target", "y"), LONGEST)
     kept = f" of {count(groups, 'group')}" if groups else ""

@@ -231,6 +231,11 @@ class TableSchema:
         starts = (start for start, column in self._offsets() if column.kind == "text")
         return tuple((start, start + TEXT_WIDTH) for start in starts)
 
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first feature of each column, as a column of the feature matrix."""
+        return tuple(start for start, _ in self._offsets())
+
     def _offsets(self) -> Iterable[tuple[int, Column]]:
         """Pair each column with the index of its first feature."""
         starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
