@@ -102,7 +102,7 @@ def test_its_data_are_those_of_the_result(run):
     assert [each.status for each in found.methods] == ["done"] * 3
     assert len(found.records) == 9
     assert found.sample["feature_names"] == list(NAMES[:3])
-    assert found.sample["missing"] > 0
+    assert found.sample["missing"]["cells"] > 0
     assert found.command.startswith(shlex.join(["pliant", *map(str, words)]))
 
 

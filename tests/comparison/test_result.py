@@ -63,7 +63,7 @@ def test_blend_is_recommended():
     )
     assert set(expected.means) == {"r2", "rmse", "mae"}
     lines = repr(result).splitlines()
-    assert lines[0].endswith(": regression of 'y', 500 rows, 3 features")
+    assert lines[0].endswith(": regression of 'y', 500 rows, 3 columns")
     assert result.sentence() in " ".join(lines)
     first = [line.split()[0] for line in lines[5:10]]
     assert first == ["Blend", "Linear", "DANK", "TKL", "Gaussian"]
