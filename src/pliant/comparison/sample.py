@@ -120,8 +120,14 @@ class Sample:
     @property
     def missing_shares(self) -> Array:
         """The share of missing values in each column of the table, or of X without a schema."""
-        starts = slice(None) if self.schema is None else list(self.schema.starts)
-        return np.asarray(np.isnan(self.X[:, starts]).mean(axis=0))
+        if self.schema is None:
+            return np.asarray(np.isnan(self.X).mean(axis=0))
+        ends = dict(self.texts)  # a missing text has no words
+        gaps = [
+            ~self.X[:, j : ends[j]].any(axis=1) if j in ends else np.isnan(self.X[:, j])
+            for j in self.schema.starts
+        ]
+        return np.array([gap.mean() for gap in gaps])
 
     @cached_property
     def needs_encoder(self) -> bool:
