@@ -24,10 +24,16 @@ from pliant.cli.options import (
     flag,
     option,
     single_target,
-    with_options,
     with_table_options,
 )
-from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
+from pliant.cli.outputs import (
+    STDOUT,
+    check_outputs,
+    print_result,
+    print_status,
+    with_options,
+    write_json,
+)
 from pliant.cli.report import format_facts, quote_path, summarize_scores
 from pliant.comparison.cells import close_all, warm_up
 from pliant.comparison.comparing import compare_sample

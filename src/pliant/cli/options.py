@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,22 +16,6 @@ import typer
 
 from pliant.core.text import listed, quoted, suggest
 from pliant.tables import TableFormat
-
-SPELLED = re.compile(
-    r"(?P<verb>set )?(?P<call>TableFormat\()?"
-    r"\b(?P<name>sep|decimal|thousands|encoding|na_values|header|texts|drop|keep|categorical"
-    r"|missing|date_order|group|time|resume)"
-    r"=(?P<value>\.\.\.|False|'[^']*'|\[(?:\.\.\.|'.*?')\])(?(call)\))"
-)
-"""Parameters as messages of the library name them: ``drop=[...]``, ``TableFormat(decimal='.')``."""
-
-RENAMED = {"texts": "categorical"}
-"""Names of options that differ from the parameter."""
-
-
-def with_options(text: str) -> str:
-    """Return a message of the library with options in place of parameters."""
-    return SPELLED.sub(_option_for, text)
 
 
 def parse_parameters(words: Sequence[str]) -> dict[str, Any]:
@@ -58,19 +41,6 @@ def _value(text: str) -> Any:
         with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             return parse(text)
     return text
-
-
-def _option_for(match: re.Match[str]) -> str:
-    verb, name, value = match["verb"], match["name"], match["value"]
-    if (name, value) == ("resume", "False"):
-        return "drop --resume"
-    if (name, value) == ("header", "False"):
-        option = "--no-header"
-    else:
-        option = f"--{RENAMED.get(name, name).replace('_', '-')}"
-        shown = value[1:-1] if value[0] in "['" else value
-        option += "" if shown == "..." else f" {shown}"
-    return f"add {option}" if verb else option
 
 
 def check_names(given: Collection[str], known: Collection[str], method: str) -> None:
