@@ -61,7 +61,6 @@ for scale in (1.0, 0.1, 0.01):
     print(f"DANK, scale {scale:<5}   {scores}   |F - 1| = {model.adaptation_.radius:.2f}")
 
 # %%
-# The fit comes with a certificate. The optimum lies between ``objective_`` and
-# ``objective_ + dual_gap_``:
+# The fit comes with a certificate, a lower and an upper bound on the optimum:
 
-print(f"{dank.objective_:.6f}, and at most {dank.dual_gap_:.1e} more")
+print(f"{dank.lower_bound_:.6f}, and at most {dank.dual_gap_:.1e} more")

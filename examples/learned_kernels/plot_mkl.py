@@ -123,7 +123,7 @@ plt.show()
 # The fit ends with a certificate: no other weights reduce the objective by more than
 # ``dual_gap_``.
 
-print(f"The optimum lies between {learned.lower_bound_:.4f} and {learned.objective_:.4f}.")
+print(f"The optimum lies between {learned.lower_bound_:.4f} and {learned.upper_bound_:.4f}.")
 print(learned.kernel_)
 
 # %%

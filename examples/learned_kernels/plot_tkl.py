@@ -87,7 +87,7 @@ plt.show()
 # The learned matrix P is small, and its rank is even smaller:
 
 print(f"P has the shape {tkl.shape_matrix_.shape} and the rank {tkl.rank_}.")
-print(f"The optimum lies between {tkl.lower_bound_:.4f} and {tkl.objective_:.4f}.")
+print(f"The optimum lies between {tkl.lower_bound_:.4f} and {tkl.upper_bound_:.4f}.")
 
 # %%
 # The edges of this canyon are parallel to the axes. If it is turned, the advantage disappears: a

@@ -1,6 +1,7 @@
 """Layout: no import cycle, no module that nothing uses."""
 
 import ast
+import re
 from pathlib import Path
 
 import pliant
@@ -60,3 +61,10 @@ def test_every_module_is_used_or_exported():
     entry_points = {"pliant", "pliant.__main__", "pliant.datasets", "pliant.metrics"}
     entry_points |= {f"pliant.cli.{name}" for name in COMMANDS}  # imported by name
     assert sorted(edges.keys() - used - packages - entry_points) == []
+
+
+def test_only_the_command_line_names_options():
+    """Messages of the library name parameters, which the command line replaces by options."""
+    for name, path in modules().items():
+        if not name.startswith("pliant.cli"):
+            assert not re.search(r"(?<![\w-])--[a-z]+", path.read_text("utf-8")), name

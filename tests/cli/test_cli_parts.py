@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import TableError
 from pliant.cli.options import parse_parameters
-from pliant.cli.outputs import STDOUT, check_outputs, write_json
+from pliant.cli.outputs import STDOUT, check_outputs, with_options, write_json
 
 VALUES = [
     ("10", 10),
@@ -26,6 +26,27 @@ VALUES = [
     ("[" * 100_000, "[" * 100_000),
     ("9" * 5000, "9" * 5000),
 ]
+
+
+@pytest.mark.parametrize(
+    ("of_library", "of_command"),
+    [
+        ("leave it out (drop=[...])", "leave it out (--drop)"),
+        ("as missing (na_values=['a b])'])", "as missing (--na-values 'a b])')"),
+        ("set missing='impute'", "add --missing impute"),
+        (
+            "set TableFormat(decimal=',') or TableFormat(decimal='.')",
+            "add --decimal , or --decimal .",
+        ),
+        ("(or texts=[...] for text)", "(or --categorical for text)"),
+        ("set TableFormat(header=False)", "add --no-header"),
+        ("set resume=False to start again", "drop --resume to start again"),
+        ("expected groups (group=...) or", "expected groups (--group) or"),
+        ("C=10 and eta=... stay", "C=10 and eta=... stay"),
+    ],
+)
+def test_messages_of_the_library_name_options(of_library, of_command):
+    assert with_options(of_library) == of_command
 
 
 @pytest.mark.parametrize(("text", "value"), VALUES, ids=lambda v: str(v)[:20])

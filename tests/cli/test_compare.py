@@ -84,7 +84,7 @@ def test_a_comparison_is_told(run):
     before = done.out.partition(str(files["r.json"].parent))[0]  # long folder names need more
     assert max(map(len, before.splitlines())) < 80
     told = done.out.splitlines()
-    assert told[0] == "t: classification of 'sick', 60 rows, 3 features, 2 classes"
+    assert told[0] == "t: classification of 'sick', 60 rows, 3 columns, 2 classes"
     assert told[1].startswith("Scores on 3 held-out folds, ")
     assert {"DANK", "Linear", "Dummy"} <= {line.split()[0] for line in told[5:9]}
     assert re.search(r"Predict with .*: accuracy .* on held-out rows", unwrapped(done.out))
@@ -102,7 +102,7 @@ def test_its_data_are_those_of_the_result(run):
     assert [each.status for each in found.methods] == ["done"] * 3
     assert len(found.records) == 9
     assert found.sample["feature_names"] == list(NAMES[:3])
-    assert found.sample["missing"] > 0
+    assert found.sample["missing"]["cells"] > 0
     assert found.command.startswith(shlex.join(["pliant", *map(str, words)]))
 
 
@@ -283,7 +283,7 @@ def test_rare_classes_are_warned_of_and_ranked_by_the_log_loss(pliant, folder, h
     text = unwrapped(done.out)
     assert "log loss (lower is better)" in text
     assert "class 'sick' has 6.7% of the rows" in text.replace("Class", "class")
-    assert "--proba, --threshold" in text
+    assert "probabilities with a threshold" in text
     assert "has 6.7% of the rows" in unwrapped(Path("r.html").read_text("utf-8"))
     chosen = [
         pd.read_csv(io.StringIO(pliant("predict", "m.pliant", "t.csv", *more).out)).prediction
@@ -344,7 +344,7 @@ def test_many_integers_may_be_meant_as_numbers(pliant, folder, here):
     write("t.csv", "a,quality", *(f"{v:.2f},{3 + k % 7}" for k, v in enumerate(r.normal(size=105))))
     words = ("--methods", "linear,dummy", *QUICK, "--target", "quality")
     told = unwrapped(pliant("compare", "t.csv", *words).out)
-    assert "7 values of 'quality' are treated as classes: use --task regression" in told
+    assert "7 values of 'quality' are treated as classes: set the task to regression" in told
     again = pliant("compare", "t.csv", *words, "--task", "regression").out
     assert "regression of 'quality'" in again
     assert "taken for classes" not in unwrapped(again)
@@ -360,7 +360,7 @@ def test_a_table_without_a_header(pliant, folder, here):
         asked = ("--target", "column 3", "--no-header", "--out", "m.pliant", *more)
         done = pliant(command, "t.csv", *asked)
         assert done.code == 0, done.err
-        assert "60 rows, 2 features, 2 classes" in done.out
+        assert "60 rows, 2 columns, 2 classes" in done.out
         assert "columns named by position" in done.err
         assert "looks like data" not in done.err
         for given in ((), ("--no-header",)):  # stored in the model

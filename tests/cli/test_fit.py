@@ -42,7 +42,9 @@ def features(frame):
 def test_the_report(pliant, folder):
     done = pliant(*FIT)
     assert done.code == 0
-    assert done.out.startswith("dank: classification of 'sick', 60 rows, 4 features, 2 classes\n")
+    assert done.out.startswith(
+        "dank: classification of 'sick', 60 rows, 3 columns (4 features), 2 classes\n"
+    )
     for expected in (
         "5 folds",
         "accuracy",

@@ -29,7 +29,9 @@ def fit(target, *words):
 def test_fit_predict_and_info(pliant, folder, name, target):
     done = pliant(*fit(target, "--method", name, "--out", "m.pliant"))
     assert done.code == 0, done
-    assert done.out.startswith(f"{name}: classification of '{target}', 60 rows, 4 features")
+    assert done.out.startswith(
+        f"{name}: classification of '{target}', 60 rows, 3 columns (4 features)"
+    )
     assert all(f"\n{fact} " in done.out for fact in ("kernel from", *FACTS[name]))
     assert " 60 rows\n" in done.out
     told = pliant("info", "m.pliant").out
@@ -62,7 +64,7 @@ def test_rows_of_unknown_class_take_part_but_are_not_scored(pliant, folder):
     words = ("--param", "unlabeled=unknown", "--out", "m.pliant")
     done = pliant(*fit("sick", "--method", "osk", *words))
     assert done.code == 0, done
-    assert "60 rows, 4 features, 2 classes" in done.out
+    assert "60 rows, 3 columns (4 features), 2 classes" in done.out
     assert "60 rows, 40 of them labelled" in done.out
     assert float(done.out.split("accuracy")[1].split()[0]) > 0.7
     assert "'no', 'yes'" in pliant("info", "m.pliant").out

@@ -15,7 +15,7 @@ from pliant import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
 from pliant.tables._schema import read_with_schema
 
-BOTH_FLAGS = r"add --decimal [.,] or --decimal [.,]"
+BOTH_FLAGS = r"set TableFormat\(decimal='[.,]'\) or TableFormat\(decimal='[.,]'\)"
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +90,7 @@ def test_addresses_that_may_be_numbers_are_noted():
     cells = ["100.200.150.250", "1.234.101.200"]
     text = table("a;b", [(cell, 1) for cell in cells], ";")
     assert read(text)["a"].tolist() == cells
-    assert "'100.200.150.250' may be an IP address (--thousands reads it" in notes(read(text))[0]
+    assert "'100.200.150.250' may be an IP address (thousands=... reads it" in notes(read(text))[0]
     assert read(text, thousands=".")["a"].tolist() == [100200150250, 1234101200]
 
 
@@ -101,7 +101,7 @@ def test_quoted_answers_do_not_turn_a_file_to_decimal_commas():
     assert frame["answer"].tolist() == ["1,2", "1,3", "2"]
     assert "'1,2' is not a number with the decimal mark '.'" in notes(frame)[0]
     with pytest.raises(
-        TableError, match=r"'answer' \(as in '1,2'\) may hold .* or lists.*--decimal"
+        TableError, match=r"'answer' \(as in '1,2'\) may hold .* or lists.*decimal="
     ):
         read(table("answer,x", [(answer, 5) for answer, _ in rows]))
     assert read('a,b\n"1.234,5",1\n')["a"].tolist() == [1234.5]

@@ -75,7 +75,9 @@ def test_the_report_and_the_facts(pliant, folder, table):
     words = ("--target", "price", "--drop", "dear", "--method", "lab-rbf", *WORDS)
     done = pliant("fit", "t.csv", *words, "--cv", 2, "--out", "m.pliant", "--json", "r.json")
     assert done.code == 0, done.err
-    assert done.out.startswith("lab-rbf: regression of 'price', 11000 rows, 5 features\n")
+    assert done.out.startswith(
+        "lab-rbf: regression of 'price', 11000 rows, 3 columns (5 features)\n"
+    )
     assert "certified gap" not in done.out
     found = json.loads(Path("r.json").read_text(encoding="utf-8"))
     (function,) = found["fit"]["functions"]

@@ -62,7 +62,7 @@ def result_of(
 ):
     """Return a result for each method's scores by fold."""
     cut = reasons or {}
-    facts = {"rows": 500, "features": 3, "classes": None, "ordered": False}
+    facts = {"rows": 500, "columns": 3, "features": 3, "classes": None, "ordered": False}
     return ComparisonResult(
         sample={"name": name, "task": METRICS[metric].task, **facts, **sample},
         truth={},

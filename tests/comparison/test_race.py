@@ -4,6 +4,7 @@ Most tests use a simulated clock.
 """
 
 import os
+import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
@@ -348,6 +349,30 @@ def test_processes_and_executors_match_serial_run(sample, monkeypatch):
     for other in (there, threaded):
         assert without_costs(other.records) == without_costs(here.records)
         assert other.sentence() == here.sentence()
+
+
+def test_a_class_of_the_script_itself_is_sent_by_value(sample, monkeypatch):
+    class Own(DummyClassifier):
+        pass
+
+    Own.__qualname__, Own.__module__ = "Own", "__main__"
+    monkeypatch.setattr(sys.modules["__main__"], "Own", Own, raising=False)
+    found = perform_apart(sample, PROTOCOL, method("own", Own), Cell("own", 0, 0))
+    same = perform(sample, PROTOCOL, method("own", Own), Cell("own", 0, 0))
+    assert (found["status"], found["scores"]) == ("done", same["scores"])
+
+
+def test_without_semaphores_the_fits_run_in_this_process(sample, monkeypatch):
+    def absent(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr("_multiprocessing.SemLock", absent)
+    monkeypatch.setattr(cells, "_started", lambda: pytest.fail("started a process"))
+    close_all()
+    warm_up(1)
+    result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, budget=60.0, n_jobs=2)
+    assert {each["status"] for each in result.records} == {"done"}
+    assert len(result.fit_best().predict(sample.X)) == 60
 
 
 def test_failing_and_late_executor(sample):

@@ -8,7 +8,9 @@ import pandas as pd
 import pytest
 
 from pliant import TableError, compare
+from pliant.comparison.comparing import _facts_of
 from pliant.comparison.reading import read_sample, sample_of
+from pliant.comparison.sample import Sample
 from pliant.tables import read_table
 
 TEXTS = {
@@ -121,12 +123,12 @@ REFUSED = {
         "column 'site' has a missing value in row 6: leave these rows out",
     ),
     "both": ({}, {"group": "site", "time": "day"}, "got both"),
-    "target": ({}, {"group": "y"}, "column 'y' is the target and cannot be --group too"),
+    "target": ({}, {"group": "y"}, "column 'y' is the target and cannot be group=... too"),
     "absent": ({}, {"time": "days"}, "the table lacks the column 'days'; did you mean 'day'?"),
     "unsure time": (
         {"day": [f"0{k}/02/2024" for k in range(1, 7)]},
         {"time": "day"},
-        "dates in 'day' may have day or month first: add --date-order dmy or --date-order mdy",
+        "dates in 'day' may have day or month first: set date_order='dmy' or date_order='mdy'",
     ),
     "one class": (
         {"y": ["p"] * 6},
@@ -222,3 +224,22 @@ def test_invalid_data_frames(change, message):
     given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
     with pytest.raises(ValueError, match=message):
         compare(**given, methods=["dummy"])
+
+
+def test_facts_count_columns_and_their_gaps():
+    """A text is one column, although its words are hashed into hundreds of features."""
+    n = 60
+    words = np.array(["red", "green", "blue", "old", "new", "small", "large"])
+    drawn = np.random.default_rng(0).integers(0, 7, size=(n, 5))
+    notes = [f"{' '.join(words[d])} {k}" for k, d in enumerate(drawn)]
+    frame = pd.DataFrame({"size": np.arange(n) % 17 + 0.5, "note": notes})
+    frame.loc[:11, "size"] = np.nan
+    frame.loc[:2, "note"] = None
+    sample = sample_of(frame, np.arange(n) % 3.7)
+    facts = _facts_of(sample)
+    assert facts["features"] > 500
+    assert facts["columns"] == 2
+    assert facts["missing"] == {"cells": 15, "columns": 2, "largest": pytest.approx(12 / 60)}
+    numbers = _facts_of(Sample.of(np.array([[1.0, np.nan], [2.0, 3.0]] * 9), np.arange(18.0)))
+    assert numbers["columns"] == 2
+    assert numbers["missing"] == {"cells": 9, "columns": 1, "largest": 0.5}

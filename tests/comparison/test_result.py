@@ -63,7 +63,7 @@ def test_blend_is_recommended():
     )
     assert set(expected.means) == {"r2", "rmse", "mae"}
     lines = repr(result).splitlines()
-    assert lines[0].endswith(": regression of 'y', 500 rows, 3 features")
+    assert lines[0].endswith(": regression of 'y', 500 rows, 3 columns")
     assert result.sentence() in " ".join(lines)
     first = [line.split()[0] for line in lines[5:10]]
     assert first == ["Blend", "Linear", "DANK", "TKL", "Gaussian"]
@@ -104,7 +104,7 @@ def test_sentences():
     assert "most frequent class gives an accuracy of 0.960" in rare
     assert said(classes=["no", "yes"], counts=[450, 50]) == said()
     whole = said(classes=[3, 4, 5, 6, 7, 8], target="quality")
-    assert "The 6 values of 'quality' are treated as classes: use --task regression" in whole
+    assert "The 6 values of 'quality' are treated as classes: set the task to regression" in whole
     assert said(classes=[3, 4, 5, 6, 7]) == said(classes=[*"abcdefgh"]) == said()
     assert "4 folds" in said({"svm": TEN[:4]})
     assert "1 fold " in said({"svm": TEN[:1]})

@@ -58,6 +58,21 @@ def test_a_sample_is_that_of_a_slow_loop_however_rows_are_divided(n, cuts, size,
     np.testing.assert_array_equal(np.concatenate(sample.rest), X[others])
 
 
+@pytest.mark.parametrize("lazy", [True, False])
+def test_a_pass_reads_the_targets_and_weights_of_its_partition(lazy):
+    n = 20
+    y, weights = np.arange(2.0 * n).reshape(n, 2), np.arange(n) % 3.0
+    given = (da.from_array(y, chunks=(3, 1)), da.from_array(weights, chunks=11)) if lazy else None
+    X = da.from_array(np.arange(n)[:, None], chunks=((5, 0, 15), 1))
+    rows = DaskRows.from_collection(X, *(given or (y, weights)), labelled=False)
+    blocks = dask.compute(*rows.map_blocks(lambda block, first: (block, first), items="abc"))
+    assert [first for _, first in blocks] == ["a", "b", "c"]
+    for column, of_all in enumerate((np.arange(n)[:, None], y, weights)):
+        found = [block[column] for block, _ in blocks]
+        assert [len(part) for part in found] == [5, 0, 15]
+        np.testing.assert_array_equal(np.concatenate(found), of_all)
+
+
 @pytest.mark.parametrize("count", [1, 2, 8, 9, 65, 100])
 def test_a_reduction_adds_up_all_tasks(count):
     tasks = [dask.delayed(k) for k in range(count)]

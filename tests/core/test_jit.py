@@ -2,8 +2,11 @@
 
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
+from types import SimpleNamespace
+from unittest import mock
 
 import numba
 import numpy as np
@@ -53,6 +56,22 @@ def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
 
 def doubled(x):
     return 2 * x
+
+
+@pytest.mark.parametrize(
+    ("kept", "often"),
+    [(True, "once per computer"), (False, "in each process, as no folder .* NUMBA_CACHE_DIR to")],
+)
+def test_the_report_says_how_often_loops_are_compiled(kept, often, caplog):
+    loop = numba.njit(doubled)
+    if kept:
+        loop._cache = jit._Cache.__new__(jit._Cache)
+    with mock.patch.object(doubled, "__module__", "pliant.somewhere"):
+        report = jit._ReportOnce()
+        for _ in range(2):
+            report.on_start(SimpleNamespace(data={"dispatcher": loop}))
+    (said,) = caplog.messages
+    assert re.search(rf"compiling its loops \(a few seconds, {often}", said)
 
 
 def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):

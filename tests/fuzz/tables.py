@@ -286,7 +286,7 @@ def check_cells(table: Table, path: Path) -> str | None:
     """Compare the cells that are read with those written."""
     frame = read(path, table)
     if isinstance(frame, str):
-        return None if "--decimal" in frame else f"cells: {frame}"
+        return None if "decimal=" in frame else f"cells: {frame}"
     if list(frame) != [c.name for c in table.columns] or len(frame) != table.rows:
         return f"shape: {list(frame)!r}, {len(frame)} rows"
     for column in table.columns:

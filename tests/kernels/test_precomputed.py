@@ -61,9 +61,34 @@ def test_a_clone_shares_the_matrix():
     assert both.kernels[1].kernel.gram is GRAM
 
 
+class Tensor:
+    """A matrix that converts itself to an array, such as a tensor of PyTorch."""
+
+    shape = GRAM.shape
+
+    def __array__(self, dtype=None, copy=None):
+        return GRAM
+
+
+@pytest.mark.parametrize("gram", [GRAM.tolist(), Tensor()])
+def test_other_matrices_are_converted(gram):
+    given = Precomputed(gram)
+    np.testing.assert_array_equal(given(numbers(4, 0), numbers(1)), GRAM[[4, 0]][:, [1]])
+    np.testing.assert_array_equal(given.diag(numbers(3)), GRAM.diagonal()[[3]])
+    assert isinstance(clone(given).gram, np.ndarray)
+
+
+def test_a_matrix_in_place_of_a_kernel_is_refused_by_its_shape():
+    said = re.escape("got Tensor of shape (6, 6): write Precomputed(gram) for a Gram matrix")
+    with pytest.raises(TypeError, match=said):
+        as_kernel(Tensor(), POINTS)
+    with pytest.raises(ValueError, match=r"dim 3.*kernels=\[Precomputed\(gram\), \.\.\.\] and row"):
+        MKLClassifier().fit([GRAM, GRAM], [0, 1, 0, 1, 0, 1])
+
+
 @pytest.mark.parametrize(
     ("gram", "shape"),
-    [([[1.0, 0.0], [0.0, 1.0]], "list of shape (2, 2)"), (np.ones((3, 2)), "ndarray of shape (3")],
+    [(np.ones((3, 2)).tolist(), "list of shape (3, 2)"), (np.ones((3, 2)), "ndarray of shape (3")],
 )
 def test_the_matrix_is_a_square_array(gram, shape):
     for call in (lambda: Precomputed(gram)(numbers(0)), lambda: Precomputed(gram).diag(numbers(0))):

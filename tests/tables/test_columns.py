@@ -41,7 +41,7 @@ def test_ids_are_left_out_unless_kept(case):
     schema = schema_of(name, values)
     assert [(each.name, each.reason) for each in schema.left_out] == [(name, "id")]
     assert f"left out: '{name}' (a different value" in schema.remarks()[0]
-    assert f"--keep '{name}'" in schema.remarks()[0]
+    assert f"keep=['{name}']" in schema.remarks()[0]
     assert schema_of(name, values, keep=[name]).left_out == ()
 
 

@@ -26,7 +26,14 @@ from pliant.cli.options import (
     single_target,
     with_table_options,
 )
-from pliant.cli.outputs import STDOUT, check_outputs, print_result, print_status, write_json
+from pliant.cli.outputs import (
+    STDOUT,
+    check_outputs,
+    print_result,
+    print_status,
+    with_options,
+    write_json,
+)
 from pliant.cli.report import format_facts, quote_path, summarize_scores
 from pliant.comparison.cells import close_all, warm_up
 from pliant.comparison.comparing import compare_sample
@@ -303,7 +310,8 @@ def _read_tables(plan: Plan) -> list[Sample]:
             if len(plan.tables) == 1:
                 raise
             raise TableError(f"{quoted(path, 200)}: {error}") from None
-        tables.append(replace(sample, name=name))
+        notes = tuple(map(with_options, sample.notes))  # the report shows them
+        tables.append(replace(sample, name=name, notes=notes))
     return tables
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,10 +20,39 @@ from pliant.core.text import printable, quoted, remove_controls
 STDOUT = Path("-")
 """The file name that stands for stdout."""
 
+SPELLED = re.compile(
+    r"(?P<verb>set )?(?P<call>TableFormat\()?"
+    r"\b(?P<name>sep|decimal|thousands|encoding|na_values|header|texts|drop|keep|categorical"
+    r"|missing|date_order|group|time|resume)"
+    r"=(?P<value>\.\.\.|False|'[^']*'|\[(?:\.\.\.|'.*?')\])(?(call)\))"
+)
+"""Parameters as messages of the library name them: ``drop=[...]``, ``TableFormat(decimal='.')``."""
+
+RENAMED = {"texts": "categorical"}
+"""Names of options that differ from the parameter."""
+
+
+def with_options(text: str) -> str:
+    """Return a message of the library with options in place of parameters."""
+    return SPELLED.sub(_option_for, text)
+
+
+def _option_for(match: re.Match[str]) -> str:
+    verb, name, value = match["verb"], match["name"], match["value"]
+    if (name, value) == ("resume", "False"):
+        return "drop --resume"
+    if (name, value) == ("header", "False"):
+        option = "--no-header"
+    else:
+        option = f"--{RENAMED.get(name, name).replace('_', '-')}"
+        shown = value[1:-1] if value[0] in "['" else value
+        option += "" if shown == "..." else f" {shown}"
+    return f"add {option}" if verb else option
+
 
 def print_status(text: str) -> None:
-    """Print a line to stderr without control characters."""
-    print(remove_controls(text), file=sys.stderr, flush=True)
+    """Print a line to stderr, with options for parameters and without control characters."""
+    print(remove_controls(with_options(text)), file=sys.stderr, flush=True)
 
 
 def print_result(text: str) -> None:

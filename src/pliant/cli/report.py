@@ -102,7 +102,9 @@ def format_fit(result: Mapping[str, Any]) -> str:
     """Format the result of ``pliant fit``: headline, scores, facts about the fit, next step."""
     data, cv, fit = result["data"], result["cross_validation"], result["fit"]
     classes = "" if data["classes"] is None else f", {len(data['classes'])} classes"
-    size = f"{data['rows']} rows, {count(data['features'], 'feature')}{classes}"
+    encoded = data["features"] != len(data["columns"])
+    features = f" ({count(data['features'], 'feature')})" if encoded else ""
+    size = f"{data['rows']} rows, {count(len(data['columns']), 'column')}{features}{classes}"
     blocks = [f"{result['method']}: {data['task']} of {quoted(data['target'], 30)}, {size}"]
     if cv is not None:
         rows = [{"name": n, "score": Score(s["mean"], s["std"])} for n, s in cv["scores"].items()]

@@ -2,9 +2,9 @@
 
 A cell tunes a method, fits it, predicts and scores. `pliant.comparison.folds.cell_seed` seeds all
 its random draws, so that its scores do not depend on other cells. A loky process runs many cells,
-one at a time; it is killed at a cell's deadline, and exits after a minute without work. A daemonic
-process, which cannot start children, runs the cells itself. A user's executor, such as a Dask
-client, runs them on its workers.
+one at a time; it is killed at a cell's deadline, and exits after a minute without work. Where no
+process can be started, this process runs the cells one after another. A user's executor, such as a
+Dask client, runs them on its workers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import pickle
 import signal
 import threading
 import time
@@ -27,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.backend.reduction import dump
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -224,10 +224,22 @@ def _stored_predictions(
 
 
 def _pickled_size(value: object) -> int:
-    """Return the size of an object's pickle in bytes, without copying its arrays."""
-    arrays: list[pickle.PickleBuffer] = []
-    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-    return len(rest) + sum(array.raw().nbytes for array in arrays)
+    """Return the size of an object's pickle in bytes, without storing the pickle.
+
+    loky's pickle contains classes of the user's script or notebook; Python's cannot.
+    """
+    counter = _ByteCounter()
+    dump(value, counter, protocol=5)
+    return counter.size
+
+
+class _ByteCounter:
+    """A file that only counts the bytes written to it."""
+
+    size = 0
+
+    def write(self, data: bytes) -> None:
+        self.size += len(data)
 
 
 def perform_apart(
@@ -241,12 +253,13 @@ def perform_apart(
     """Run a cell in another process, or in an executor with ``submit``.
 
     At `ends`, a ``time.monotonic`` value, the process is killed; the record has the status "cut".
+    Where no process can be started, the cell runs in this one, to its end.
     """
-    if executor is None and multiprocessing.current_process().daemon:
-        return perform(sample, protocol, method, cell)
     try:
         if is_over(ends):
             raise TimeoutError
+        if executor is None and not starts_processes():
+            return perform(sample, protocol, method, cell)
         with _lent_process() if executor is None else nullcontext(executor) as process:
             future = process.submit(perform, sample, protocol, method, cell)
             left = None if ends is None else max(0.0, ends - time.monotonic())
@@ -275,7 +288,7 @@ def fit_apart(
     """Fit methods on the given rows, in parallel if there are several methods and jobs."""
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
-    if at_a_time < 2 or multiprocessing.current_process().daemon:
+    if at_a_time < 2 or not starts_processes():
         return [fit_method(method, *given, for_new_rows=True) for method in methods]
 
     def fit_one(method: Method) -> FittedMethod:
@@ -312,7 +325,7 @@ def _lent_process() -> Iterator[ProcessPoolExecutor]:
 
 def warm_up(n_processes: int) -> None:
     """Start processes, including their imports, in the background."""
-    if multiprocessing.current_process().daemon:
+    if not starts_processes():
         return
     with _LOCK:
         fresh = [_started() for _ in range(n_processes - len(_FREE) - len(_BUSY))]
@@ -329,6 +342,17 @@ def close_all() -> None:
         _FREE.clear()
     for process in processes:
         process.shutdown(wait=True, kill_workers=True)
+
+
+def starts_processes() -> bool:
+    """Return True unless this process is daemonic or the computer has no semaphores."""
+    if multiprocessing.current_process().daemon:
+        return False
+    try:
+        multiprocessing.Semaphore()
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def _started() -> ProcessPoolExecutor:

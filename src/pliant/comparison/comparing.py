@@ -94,7 +94,8 @@ def compare(
         Seed of all random draws.
     n_jobs : int, optional
         Number of fits (of one method on one fold) to run at the same time; None and -1 mean one per
-        core. They run in reused single-threaded processes.
+        core. They run in reused single-threaded processes; where no process can be started, one
+        after another in this one, where a running fit is not stopped when the budget runs out.
     executor : object with ``submit``, optional
         Run the fits in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
         the same time. A running fit is not stopped when the budget runs out.
@@ -312,18 +313,23 @@ def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
 
 def _facts_of(sample: Sample) -> dict[str, Any]:
     """Summarise a sample as plain data."""
-    classes = sample.classes
+    classes, shares = sample.classes, sample.missing_shares
     return {
         "name": sample.name,
         "target": sample.target,
         "task": sample.task,
         "rows": len(sample.y),
+        "columns": len(shares),
         "features": sample.X.shape[1],
         "feature_names": list(sample.feature_names),
         "classes": classes,
         "counts": None if classes is None else np.unique(sample.y, return_counts=True)[1].tolist(),
         "categorical": len(sample.categories),
-        "missing": int(np.isnan(sample.X).sum()),
+        "missing": {
+            "cells": round(float(shares.sum()) * len(sample.y)),
+            "columns": int(np.count_nonzero(shares)),
+            "largest": float(shares.max()),
+        },
         "groups": None if sample.groups is None else len(np.unique(sample.groups)),
         "ordered": sample.ordered,
         "notes": list(sample.notes),

@@ -136,7 +136,7 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
     if resume and header != {"format": FORMAT, "key": key}:
         raise TableError(
             f"{quoted(path, 200)} belongs to another table, other options or other versions: "
-            "choose another file, or drop --resume to start again"
+            "choose another file, or set resume=False to start again"
         )
     records: dict[tuple[str, Cell], Record] = {}
     complete = (line for line in lines if line.endswith(b"\n"))
@@ -148,8 +148,8 @@ def read_journal(path: Path, key: str, *, resume: bool) -> dict[tuple[str, Cell]
                 raise ValueError
         except (KeyError, TypeError, ValueError):
             raise TableError(
-                f"{quoted(path, 200)}, line {number}: expected the result of a fit; drop --resume "
-                "to start again"
+                f"{quoted(path, 200)}, line {number}: expected the result of a fit; set "
+                "resume=False to start again"
             ) from None
     return records
 

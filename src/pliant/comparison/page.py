@@ -9,9 +9,9 @@ import base64
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 from xml.etree.ElementTree import Element, tostring
 
 from pliant._version import __version__
@@ -41,17 +41,18 @@ SECTIONS = {
         "What matters",
         "For the recommended model, fitted on the training rows of the first fold.",
     ),
-    "costs": (
-        "Costs and settings",
-        "The gap is certified by the solver: no solution of the training problem improves the "
-        "objective by more than this fraction.",
-    ),
+    "costs": ("Costs and settings", ""),
     "messages": ("Warnings and errors", "Each message is listed once, with the number of folds."),
     "protocol": ("How it was measured", ""),
     "environment": ("Environment", ""),
-    "again": ("Repeat it", "Running the same command on the same table gives the same scores."),
+    "again": ("Repeat it", ""),
 }
 """Title and hint of each section, in order."""
+
+CERTIFIED = (
+    "The gap is certified by the solver: no solution of the training problem improves the "
+    "objective by more than this fraction."
+)
 
 Content: TypeAlias = Union[Element, str, float, "Iterable[Content]", None]
 """Content of an element; None is omitted."""
@@ -172,15 +173,13 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     sample, classes = result.sample, result.sample.get("classes")
     yield "Rows", str(sample["rows"])
     coded = sample.get("categorical")
-    yield "Features", f"{sample['features']}{f', {coded} of them categorical' if coded else ''}"
+    yield "Columns", f"{sample['columns']}{f', {coded} of them categorical' if coded else ''}"
     kind = "a number"
     if classes:
         named = listed([str(each) for each in classes], 6)
         kind = f"{count(len(classes), 'class', 'classes')}: {named}"
     yield "Target", f"{sample['target']} ({kind})"
-    missing = sample.get("missing") or 0
-    share = f" ({missing / (sample['rows'] * sample['features']):.1%})" if missing else ""
-    yield "Missing values", f"{missing or 'none'}{share}"
+    yield "Missing values", _missing(sample)
     if sample.get("groups"):
         yield "Groups", str(sample["groups"])
     if sample.get("ordered"):
@@ -189,6 +188,15 @@ def _facts(result: Outcome) -> Iterator[tuple[str, str]]:
     yield "Metric", f"{result.metric.title}, {better} is better"
     budget = "no limit" if result.budget is None else f"budget {seconds(result.budget)}"
     yield "Time", f"{seconds(result.seconds)} ({budget})"
+
+
+def _missing(sample: Mapping[str, Any]) -> str:
+    missing = sample["missing"]
+    if not missing["cells"]:
+        return "none"
+    share = missing["cells"] / (sample["rows"] * sample["columns"])
+    places = count(missing["columns"], "column")
+    return f"{missing['cells']} ({share:.1%}), in {places}, at most {missing['largest']:.1%} of one"
 
 
 def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, Element]]:
@@ -260,21 +268,27 @@ def _only_member(result: Outcome) -> Element | None:
 
 
 def _costs(result: Outcome) -> Content:
-    headings = ("method", "search", "fit", "predict", "model size", "support points", "largest gap")
-    rows = [
-        [
-            each.method.title,
-            *map(seconds, map(each.seconds.get, headings[1:4])),
-            bytes_of(each.size_bytes),
-            f"{each.support:g}" if known(each.support) else MISSING,
-            gap(each.gap),
-            _settings([r for r in result.records if r["method"] == each.method.name]),
-        ]
-        for each in result.standings()
-        if each.folds
+    shown = [each for each in result.standings() if each.folds]
+    if not shown:
+        return None
+    times = ("search", "fit", "predict")
+    columns: dict[str, list[Content]] = {
+        "method": [each.method.title for each in shown],
+        **{name: [seconds(each.seconds.get(name)) for each in shown] for name in times},
+        "model size": [bytes_of(each.size_bytes) for each in shown],
+    }
+    if any(known(each.support) for each in shown):
+        supports = (each.support for each in shown)
+        columns["support points"] = [f"{n:g}" if known(n) else MISSING for n in supports]
+    certified = any(known(each.gap) for each in shown)
+    if certified:
+        columns["largest gap"] = [gap(each.gap) for each in shown]
+    columns["settings"] = [
+        _settings([r for r in result.records if r["method"] == each.method.name]) for each in shown
     ]
     caption = "Medians over the folds, and the settings chosen most often"
-    return _table(caption, (*headings, "settings"), rows, "costs") if rows else None
+    table = _table(caption, list(columns), list(zip(*columns.values(), strict=True)), "costs")
+    return (tag("p", CERTIFIED, class_="hint") if certified else None), table
 
 
 def _settings(records: Sequence[Record]) -> Content:
@@ -343,12 +357,16 @@ def _protocol(result: Outcome) -> Content:
     return [tag("p", text, class_="prose") for text in texts]
 
 
-def _command(result: Outcome) -> Element:
+def _command(result: Outcome) -> Content:
+    same = "gives the same scores"
+    if result.budget is not None:
+        same = "gives the same scores on the same folds; the time decides which folds are finished"
     if not result.command:
-        return tag("p", "This comparison was run in Python by pliant.compare.")
+        return tag("p", f"This comparison was run in Python by pliant.compare; a repeat {same}.")
     code = tag("code")
     code.text = printable(result.command, 20_000)  # keep its spaces
-    return tag("pre", code, class_="command", tabindex=0)
+    hint = f"Running the same command on the same table {same}."
+    return tag("p", hint, class_="hint"), tag("pre", code, class_="command", tabindex=0)
 
 
 def _table_part(result: Outcome, prefix: str) -> Element:

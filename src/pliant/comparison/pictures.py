@@ -117,17 +117,12 @@ def _drawn(drawer: Callable[..., str], *arguments: Any) -> Picture | None:
 
     `drawer` takes the axes as its last argument and returns the title.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # e.g. missing glyphs, classes without rows
-            figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
-            title = drawer(*arguments, figure.subplots())
-            canvas: Any = FigureCanvasAgg(figure)
-            canvas.draw()
+            title, canvas = _canvas(drawer, *arguments)
     except Exception as error:
         _left_out(error)
         return None
@@ -138,6 +133,21 @@ def _drawn(drawer: Callable[..., str], *arguments: Any) -> Picture | None:
     written = base64.b64encode(file.getvalue()).decode("ascii")
     width, height = (round(pixels / SCALE) for pixels in picture.size)
     return Picture(title, written, width, height)
+
+
+def _canvas(drawer: Callable[..., str], *arguments: Any) -> tuple[str, Any]:
+    """Draw a plot; return its title and the canvas."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained", figsize=(WIDTH, 4.4), dpi=100 * SCALE)
+    title = drawer(*arguments, ax := figure.subplots())
+    # Beside long names the axes are narrow: the whole figure has room for the label.
+    figure.supxlabel(ax.get_xlabel(), fontsize=ax.xaxis.label.get_fontsize())
+    ax.set_xlabel("")
+    canvas: Any = FigureCanvasAgg(figure)
+    canvas.draw()
+    return title, canvas
 
 
 def _ranks(ranking: Across, ax: Any) -> str:
@@ -286,10 +296,9 @@ def _importance(result: Outcome, sample: Sample, model: Any, ax: Any) -> str:
     )
     change = f"{'decrease' if metric.higher_is_better else 'increase'} in {metric.title}"
     ax.set_xlabel(f"{change} if permuted")
-    return (
-        f"Importance: {change} on {count(len(rows), 'held-out row')} if a feature is permuted. "
-        f"Most important: {first}"
-    )
+    most = f"Most important: {first}" if first else "No feature changes the score by itself"
+    where = f"{count(len(rows), 'held-out row')} if a feature is permuted"
+    return f"Importance: {change} on {where}. {most}"
 
 
 def _columns(sample: Sample) -> list[tuple[str, list[int]]]:
@@ -309,15 +318,17 @@ def _relevance(member: Any, sample: Sample, ax: Any) -> str:
     )
     first = _draw_features(ax, display)
     share = "each feature's share of the change in predictions under permutation"
-    return f"Relevance in LAB-RBF: {share}. Most relevant: {first}"
+    return f"Relevance in LAB-RBF: {share}. Most relevant: {first or 'none'}"
 
 
 def _draw_features(ax: Any, display: RelevanceDisplay) -> str:
-    """Draw bars for the leading features; return names and values of the first three as text."""
+    """Draw bars for the leading features; name the first three whose values are not 0."""
     display.most_features = MOST_FEATURES
     ax.figure.set_size_inches(WIDTH, 1.4 + 0.26 * min(len(display.relevance), MOST_FEATURES))
     display.plot(ax)
     ax.set_title("")  # the caption has the title
     digits = decimals(display.relevance, display.spread)
-    values = [fixed(value, digits) for value in display.relevance]
-    return ", ".join(f"{quoted(display.feature_names[j])} {values[j]}" for j in display.order[:3])
+    first = [j for j in display.order[:3] if round(float(display.relevance[j]), digits) > 0.0]
+    names = [quoted(display.feature_names[j]) for j in first]
+    values = [fixed(display.relevance[j], digits) for j in first]
+    return ", ".join(map(" ".join, zip(names, values, strict=True)))

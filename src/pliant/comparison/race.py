@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import cpu_count
 
-from pliant.comparison.cells import close_all, perform_apart
+from pliant.comparison.cells import close_all, perform_apart, starts_processes
 from pliant.comparison.contenders import BASELINES
 from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.metrics import Metric
@@ -79,7 +79,8 @@ class Race:
 
     The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
     `selective`, methods too inaccurate for a blend are dropped after the first fold. `n_jobs` cells
-    run at the same time (None or -1: one per core), in processes or in an `executor`.
+    run at the same time (None or -1: one per core), in processes or in an `executor`. Where no
+    process can be started, this one runs them one after another.
 
     Attributes
     ----------
@@ -104,6 +105,8 @@ class Race:
 
     def __post_init__(self) -> None:
         self._at_a_time = cpu_count() if self.n_jobs in (None, -1) else self.n_jobs
+        if self.executor is None and not starts_processes():
+            self._at_a_time = 1
         early = {name: place for place, name in enumerate(EARLY)}
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(EARLY)))
         self._methods = {method.name: method for method in in_order}

@@ -87,11 +87,11 @@ def read_sample(
         If the file cannot be read, or a column is absent or invalid.
     """
     if group is not None and time is not None:
-        raise TableError("expected groups (--group) or a time order (--time), got both")
+        raise TableError("expected groups (group=...) or a time order (time=...), got both")
     aside = {role: name for role, name in (("group", group), ("time", time)) if name is not None}
     for role, name in aside.items():
         if name == target:
-            raise TableError(f"column {quoted(target)} is the target and cannot be --{role} too")
+            raise TableError(f"column {quoted(target)} is the target and cannot be {role}=... too")
     form = form or TableFormat()
     form = form if group is None else replace(form, texts=(*form.texts, group))
     stop, extra = None if most_rows is None else most_rows + 1, [*aside.values()]
@@ -225,7 +225,7 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
     if date_order is None and len(orders) == 2:
         raise TableError(
             f"dates in {quoted(cells.name)} may have day or month first: "
-            "add --date-order dmy or --date-order mdy"
+            "set date_order='dmy' or date_order='mdy', or convert them with pandas.to_datetime"
         )
     if "ymd" in orders:
         stamps = pd.to_datetime(cells, format="ISO8601", utc=True, errors="coerce")

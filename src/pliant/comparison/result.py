@@ -23,8 +23,9 @@ class ComparisonResult(Outcome):
     Parameters
     ----------
     sample : dict
-        Facts about the table: name, target, task, rows, features, feature_names, classes, counts,
-        categorical, missing, groups, ordered, notes.
+        Facts about the table: name, target, task, rows, columns, features, feature_names, classes,
+        counts, categorical, missing, groups, ordered, notes. ``missing`` holds the number of
+        ``cells`` and ``columns`` with missing values, and the ``largest`` share in a column.
     truth : dict
         Targets of the rows with stored predictions, by row number as a string.
     protocol : Protocol

@@ -117,6 +117,18 @@ class Sample:
         """The sorted classes; None for regression."""
         return np.unique(self.y).tolist() if self.task == "classification" else None
 
+    @property
+    def missing_shares(self) -> Array:
+        """The share of missing values in each column of the table, or of X without a schema."""
+        if self.schema is None:
+            return np.asarray(np.isnan(self.X).mean(axis=0))
+        ends = dict(self.texts)  # a missing text has no words
+        gaps = [
+            ~self.X[:, j : ends[j]].any(axis=1) if j in ends else np.isnan(self.X[:, j])
+            for j in self.schema.starts
+        ]
+        return np.array([gap.mean() for gap in gaps])
+
     @cached_property
     def needs_encoder(self) -> bool:
         """True if there are missing values, categorical features or text features."""

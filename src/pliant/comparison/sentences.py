@@ -46,13 +46,13 @@ def warnings_of(result: Outcome) -> list[str]:
         rare, most = (extreme(counts) / sum(counts) for extreme in (min, max))
         texts.append(
             f"class {name} has {rare:.1%} of the rows, and always predicting the most frequent "
-            f"class gives an accuracy of {most:.3f}: consider probabilities (--proba, "
-            "--threshold), log loss and balanced accuracy"
+            f"class gives an accuracy of {most:.3f}: consider probabilities with a "
+            "threshold, log loss and balanced accuracy"
         )
     if len(classes) >= 6 and all(each.lstrip("-").isdigit() for each in classes):
         texts.append(
             f"the {len(classes)} values of {quoted(sample['target'], LONGEST)} are treated as "
-            "classes: use --task regression (task='regression' in Python) to predict a number"
+            "classes: set the task to regression to predict a number"
         )
     if ranked and ranked[0].folds < FEWEST_FOLDS:
         longer = ranked[0].folds < ranked[0].planned and result.budget is not None
@@ -192,7 +192,7 @@ def interval_text(standing: Standing | Expected, digits: int) -> str:
 def _headline(result: Outcome) -> str:
     sample = result.sample
     classes, groups = sample.get("classes"), sample.get("groups")
-    size = f"{count(sample['rows'], 'row')}, {count(sample['features'], 'feature')}"
+    size = f"{count(sample['rows'], 'row')}, {count(sample['columns'], 'column')}"
     size += f", {len(classes)} classes" if classes else ""
     name, target = printable(sample["name"], LONGEST), quoted(sample.get("target", "y"), LONGEST)
     kept = f" of {count(groups, 'group')}" if groups else ""

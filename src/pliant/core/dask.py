@@ -1,7 +1,7 @@
 """Dask collections: arrays and data frames with rows in partitions, possibly on a cluster.
 
-`DaskRows` keeps the points in their partitions, and targets and weights in memory. `by_partition`
-applies a method of a fitted estimator to each partition. Dask is imported on demand.
+`DaskRows` keeps the points in their partitions, and a copy of targets and weights in memory.
+`by_partition` applies a method of a fitted estimator to each partition. Dask is imported on demand.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from importlib import import_module
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn.utils.random import sample_without_replacement
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     check_labels,
@@ -63,7 +64,10 @@ def reduce_tree(tasks: list[Any], combine: Callable[[list[R]], R]) -> R:
 
 
 class DaskBlock(NamedTuple):
-    """Rows in memory: X of shape (n, d), n targets or labels, n weights or None."""
+    """Rows in memory: X of shape (n, d), n targets or labels, n weights or None.
+
+    In a pass that does not use the targets, `y` has length 0.
+    """
 
     X: Array
     y: npt.NDArray[Any]
@@ -77,7 +81,7 @@ class DaskBlock(NamedTuple):
     def rows(self, places: Indices) -> DaskBlock:
         """Return the rows at `places` as a block."""
         weights = None if self.weights is None else self.weights[places]
-        return DaskBlock(self.X[places], self.y[places], weights)
+        return DaskBlock(self.X[places], self.y[places] if len(self.y) else self.y, weights)
 
 
 class DaskSample(NamedTuple):
@@ -92,13 +96,16 @@ class DaskSample(NamedTuple):
 class DaskRows:
     """Rows of a Dask collection: X of shape (n, d), chunked by rows with known chunk lengths.
 
-    `y` and `weights` are NumPy arrays of length n; `columns` are a data frame's column names.
+    `y` and `weights` are NumPy arrays of length n, and `lazy_y` and `lazy_weights` the same numbers
+    on the workers, or None; `columns` are a data frame's column names.
     """
 
     X: Any  # a dask.array.Array: unknown to type checkers if Dask is not installed
     y: npt.NDArray[Any]
     weights: Array | None
     columns: list[str] | None
+    lazy_y: Any = None
+    lazy_weights: Any = None
 
     @classmethod
     def from_collection(cls, X: Any, y: Any, sample_weight: Any, *, labelled: bool) -> DaskRows:
@@ -116,13 +123,18 @@ class DaskRows:
         n = int(points.shape[0])
         if n < 2:
             raise ValueError(f"expected at least 2 rows in X, got {n}")
-        y, weights = _in_memory("y", y, n), None
+        lazy_y, weights, lazy_weights = None, None, None
+        if not labelled:
+            y, lazy_y = _kept("y", y)
+        y = _in_memory("y", y, n)
         y = check_labels(y.ravel()) if labelled else check_targets(y)
         if sample_weight is not None:
-            weights = _in_memory("sample_weight", sample_weight, n)
+            weights, lazy_weights = _kept("sample_weight", sample_weight)
+            weights = _in_memory("sample_weight", weights, n)
             weights = check_weights(weights.reshape(n), weights)
         named = bool(columns) and all(isinstance(name, str) for name in columns)
-        return cls(_check_blocks(points), y, weights, columns if named else None)
+        names = columns if named else None
+        return cls(_check_blocks(points), y, weights, names, lazy_y, lazy_weights)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -134,18 +146,47 @@ class DaskRows:
         return np.array([0, *accumulate(self.X.chunks[0])], dtype=np.intp)
 
     def map_blocks(
-        self, function: Callable[..., R], *shared: Any, items: Sequence[Any] = ()
+        self,
+        function: Callable[..., R],
+        *shared: Any,
+        items: Sequence[Any] = (),
+        with_y: bool = True,
     ) -> list[Any]:
         """Build one task function(block, *shared[, items[k]]) for each partition k."""
         run = load("dask.delayed").delayed(_apply_to_block, pure=False)
         shared = tuple(map(scatter, shared))
-        tasks, offsets = [], self.offsets
-        for k, X in enumerate(self.X.to_delayed(optimize_graph=False).ravel()):
-            low, high = offsets[k : k + 2].tolist()
-            weights = None if self.weights is None else self.weights[low:high]
-            own = X, self.y[low:high], weights
-            tasks.append(run(function, *own, *shared, *items[k : k + 1]))
-        return tasks
+        blocks = self.X.to_delayed(optimize_graph=False).ravel()
+        targets = self._targets if with_y else [np.empty(0)] * len(blocks)
+        return [
+            run(function, *block, *shared, *items[k : k + 1])
+            for k, block in enumerate(zip(blocks, targets, self._weights, strict=True))
+        ]
+
+    @cached_property
+    def _targets(self) -> list[Any]:
+        return self._divided(self.y, self.lazy_y)
+
+    @cached_property
+    def _weights(self) -> list[Any]:
+        return self._divided(self.weights, self.lazy_weights)
+
+    def _divided(self, values: npt.NDArray[Any] | None, lazy: Any) -> list[Any]:
+        """Return the values of each partition as tasks; values in memory are sent only once."""
+        if values is None:
+            return [None] * len(self.X.chunks[0])
+        if lazy is not None:
+            divided = lazy.rechunk({0: self.X.chunks[0]})
+            return list(divided.to_delayed(optimize_graph=False).ravel())
+        pieces = [values[low:high] for low, high in pairwise(self.offsets.tolist())]
+        return list(load().persist(*map(scatter, pieces)))
+
+    def divide(self, numbers: Indices) -> list[Indices]:
+        """Return the places of sorted row numbers in each partition."""
+        ends = np.searchsorted(numbers, self.offsets)
+        return [
+            numbers[low:high] - first
+            for low, high, first in zip(ends[:-1], ends[1:], self.offsets[:-1], strict=True)
+        ]
 
     def draw(self, size: int, rng: np.random.RandomState, *, labelled: bool) -> Indices:
         """Draw about `size` rows of positive weight, or all if fewer, stratified by class.
@@ -168,12 +209,8 @@ class DaskRows:
 
     def take(self, numbers: Indices, rest: Callable[[DaskBlock], Any]) -> DaskSample:
         """Return the rows with the sorted `numbers`, and rest(other weighted rows) by partition."""
-        ends = np.searchsorted(numbers, self.offsets)
-        places = [
-            numbers[low:high] - first
-            for low, high, first in zip(ends[:-1], ends[1:], self.offsets[:-1], strict=True)
-        ]
-        parts = compute(self.map_blocks(_split, rest, items=places))
+        places = self.divide(numbers)
+        parts = compute(self.map_blocks(_split, rest, items=places, with_y=False))
         X = np.concatenate([part[0] for part in parts])
         weights = None if self.weights is None else self.weights[numbers]
         rows = DaskBlock(X, self.y[numbers], weights)
@@ -228,6 +265,32 @@ def _check_block(X: Any, block_info: dict[Any, Any]) -> Array:
     return X
 
 
+def _kept(name: str, values: Any) -> tuple[Any, Any]:
+    """Compute numbers of a collection on the workers; return them in memory and as a Dask array.
+
+    The workers keep them. Other values are returned as they are, with None.
+    """
+    if not is_collection(values):
+        return values, None
+    if not is_frame(values):
+        if not isinstance(getattr(values, "chunks", None), tuple):
+            return values, None
+        values = values.rechunk(dict.fromkeys(range(1, values.ndim), -1))
+    delayed, da = load("dask.delayed").delayed, load("dask.array")
+    try:
+        pieces = np.ravel(values.to_delayed())
+        blocks = load().persist(*(delayed(np.asarray)(piece) for piece in pieces))
+        parts = compute(blocks)
+        whole = np.concatenate(parts)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"expected {name} as an array: {one_line(error)}") from error
+    arrays = [
+        da.from_delayed(block, part.shape, part.dtype)
+        for block, part in zip(blocks, parts, strict=True)
+    ]
+    return whole, da.concatenate(arrays)
+
+
 def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     """Return the targets, labels or weights of n rows as a NumPy array."""
     array = in_memory(name, values)
@@ -243,6 +306,8 @@ def scatter(value: Any) -> Any:
 
 def _apply_to_block(function: Callable[..., R], X: Any, y: Any, weights: Any, *arguments: Any) -> R:
     """Apply `function` to the rows of a partition."""
+    if weights is not None:
+        weights = np.asarray(weights, dtype=np.float64).reshape(len(X))
     return function(DaskBlock(X, y, weights), *arguments)
 
 

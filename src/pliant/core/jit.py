@@ -31,10 +31,15 @@ class _ReportOnce(numba_event.Listener):
 
     def on_start(self, event: numba_event.Event) -> None:
         """Report the start of the first compilation."""
-        module = getattr(getattr(event.data.get("dispatcher"), "py_func", None), "__module__", "")
-        if not self.reported and str(module).startswith("pliant."):
-            self.reported = True
-            _logger.warning("pliant is compiling its loops (a few seconds, once per computer)")
+        loop: Any = event.data.get("dispatcher")
+        module = getattr(getattr(loop, "py_func", None), "__module__", "")
+        if self.reported or not str(module).startswith("pliant."):
+            return
+        self.reported = True
+        often = "once per computer"
+        if not isinstance(loop._cache, _Cache):
+            often = "in each process, as no folder for them is writable: set NUMBA_CACHE_DIR to one"
+        _logger.warning("pliant is compiling its loops (a few seconds, %s)", often)
 
     def on_end(self, event: numba_event.Event) -> None:
         """Ignore the end of compilation."""

@@ -231,6 +231,11 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
         reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
         if reason.startswith("float() argument"):
             raise TypeError(f"expected X and y to hold numbers: {error}") from None
+        if reason.startswith("Found array with dim 3"):
+            raise ValueError(
+                f"{reason}: make each sample one row; for several Gram matrices, use MKLClassifier "
+                "or MKLRegressor with kernels=[Precomputed(gram), ...] and row numbers as X"
+            ) from None
         texts = reason.startswith("could not convert") and np.asarray(data[0]).dtype.kind in "OUS"
         dates = "could not be promoted" in reason
         if not (texts or dates or reason.startswith("Input X contains NaN")):
@@ -311,7 +316,7 @@ def in_memory(name: str, values: Any) -> npt.NDArray[Any]:
     """Return values, possibly of a Dask collection, as a NumPy array."""
     try:
         return np.asarray(values.compute() if is_collection(values) else values)
-    except (AttributeError, IndexError, TypeError, ValueError) as error:  # of lists or other blocks
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"expected {name} as an array: {one_line(error)}") from error
 
 

@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from pliant.core.exponential import exponentials
+from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import (
     MODERATE,
@@ -23,6 +24,7 @@ from pliant.core.validation import (
     check_points,
     check_real,
     check_vector,
+    in_memory,
 )
 from pliant.kernels.base import FunctionKernel, Kernel, positive, resolve_columns
 
@@ -343,9 +345,9 @@ class Precomputed(Kernel):
 
     Parameters
     ----------
-    gram : array of shape (n, n)
-        The Gram matrix, n >= 2. `sklearn.base.clone` and estimators share it without a copy, so do
-        not modify it.
+    gram : array-like of shape (n, n)
+        The Gram matrix, n >= 2. `sklearn.base.clone` and estimators share an array without a copy,
+        so do not modify it; they convert other matrices, such as PyTorch tensors, to arrays.
     assume_psd : bool, default=False
         If True, skip the check that the matrix is positive semi-definite. The check is an O(n^3)
         Cholesky factorisation, which can dominate the time of a fit. A wrong assumption invalidates
@@ -361,12 +363,12 @@ class Precomputed(Kernel):
            [1.]])
     """
 
-    def __init__(self, gram: Array, assume_psd: bool = False) -> None:
+    def __init__(self, gram: npt.ArrayLike, assume_psd: bool = False) -> None:
         self.gram = gram
         self.assume_psd = assume_psd
 
     def __sklearn_clone__(self) -> Precomputed:
-        return type(self)(self.gram, self.assume_psd)
+        return type(self)(self._checked(), self.assume_psd)
 
     def _check_kernels(self) -> None:
         check_flag("Precomputed(assume_psd=...)", self.assume_psd)
@@ -386,7 +388,7 @@ class Precomputed(Kernel):
     def _gram(self, X: Array, Y: Array) -> Array:
         if X.shape[1] == 1 == Y.shape[1]:
             entries: Any = np.ix_(self._numbers(X), self._numbers(Y))
-            return np.asarray(self.gram[entries], dtype=np.float64)
+            return np.asarray(self._checked()[entries], dtype=np.float64)
         if X.shape[1] == 1:
             return self._gram(Y, X).T
         if Y.shape[1] != 1:
@@ -397,7 +399,7 @@ class Precomputed(Kernel):
             )
         if X.shape[1] != len(self._checked()):
             raise ValueError(
-                f"expected kernel values with all {len(self.gram)} training points, "
+                f"expected kernel values with all {len(self._checked())} training points, "
                 f"got {X.shape[1]} columns"
             )
         return X[:, self._numbers(Y)]
@@ -409,16 +411,15 @@ class Precomputed(Kernel):
                 "k(x, x) of a new point is unknown"
             )
         numbers = self._numbers(X)
-        return np.asarray(self.gram[numbers, numbers], dtype=np.float64)
+        return np.asarray(self._checked()[numbers, numbers], dtype=np.float64)
 
     def _checked(self) -> Array:
-        """Return the matrix; raise ValueError unless it is a square array."""
-        gram: Any = self.gram
-        shape = np.shape(gram)
-        if not isinstance(gram, np.ndarray) or len(shape) != 2 or shape[0] != shape[1]:
+        """Return the matrix as an array; raise ValueError unless it is square."""
+        gram = in_memory("gram", self.gram)
+        if gram.ndim != 2 or len(gram) != gram.shape[1]:
             raise ValueError(
                 "expected Precomputed(gram=...) to be an array of shape (n, n), got "
-                f"{type(gram).__name__} of shape {shape}"
+                f"{type(self.gram).__name__} of shape {np.shape(self.gram)}"
             )
         return gram
 
@@ -428,7 +429,7 @@ class Precomputed(Kernel):
         wrong = (numbers < 0) | (numbers >= len(self._checked())) | (numbers % 1 != 0)
         if wrong.any():
             raise ValueError(
-                f"expected row numbers of training points, 0 to {len(self.gram) - 1}, "
+                f"expected row numbers of training points, 0 to {len(self._checked()) - 1}, "
                 f"got {numbers[wrong][0]:g}"
             )
         return numbers.astype(np.intp)
@@ -475,7 +476,10 @@ def as_kernel(
     if callable(kernel) and not isinstance(kernel, type):
         return FunctionKernel(kernel)
     name = getattr(kernel, "__name__", "")
-    got = f"the class {name}: write {name}()" if name else repr(kernel)
+    got = f"the class {name}: write {name}()" if name else one_line(kernel, 80)
+    if hasattr(kernel, "__array__") and hasattr(kernel, "shape"):
+        got = f"{type(kernel).__name__} of shape {tuple(kernel.shape)}"
+        got += ": write Precomputed(gram) for a Gram matrix"
     raise TypeError(
         f"expected kernel to be a name in {sorted(KERNEL_NAMES)}, a Kernel, a function of two "
         f"matrices or 'precomputed', got {got}"

@@ -535,9 +535,9 @@ def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
     points = check_points(transform_points(model, X), "X")
     if not isinstance(base, Precomputed) or points.shape[1] == 1:
         return points
-    if points.shape != base.gram.shape:
+    if points.shape != np.shape(base.gram):
         raise ValueError(
-            f"expected the training Gram matrix of shape {base.gram.shape}, got {points.shape}"
+            f"expected the training Gram matrix of shape {np.shape(base.gram)}, got {points.shape}"
         )
     return np.arange(float(len(points)))[:, None]
 

@@ -65,7 +65,7 @@ def infer_kind(column: pd.Series) -> Kind:
         what = "a mixture of types" if kind.startswith("mixed") else f"values of type {kind}"
         raise TableError(
             f"column {quoted(column.name)} holds {what}, expected numbers, booleans, text or "
-            "dates: convert it or leave it out (--drop)"
+            "dates: convert it or leave it out (drop=[...])"
         )
     return "categorical" if declared else KINDS[kind]
 
@@ -160,7 +160,7 @@ def describe_cell(cell: object) -> str:
     value = parse_float(cell)
     text = as_text(cell) if value != value else str(value).removesuffix(".0")
     shown = quoted(text) if value != value else text
-    return f"{shown}: correct it or read it as missing (--na-values {quoted(text)})"
+    return f"{shown}: correct it or read it as missing (na_values=[{quoted(text)}])"
 
 
 def refuse(column: pd.Series, wrong: npt.NDArray[np.bool_], expected: str) -> None:
@@ -420,7 +420,7 @@ class ColumnProfile:
         if not self.cells.notna().any():
             return LeftOut(self.name, "empty")
         if self.missing == "error":
-            advice = "fill them in, leave the rows out, or set missing='impute' (--missing impute)"
+            advice = "fill them in, leave the rows out, or set missing='impute'"
             refuse_missing(self.cells, advice)
         if kind == "categorical" or self.categorical:
             return self._infer_texts()
@@ -440,7 +440,7 @@ class ColumnProfile:
         if kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(known).all():
             self.notes.append(
                 f"integers in {quoted(self.name)} look like codes but are used as numbers "
-                f"(--categorical {quoted(self.name)} for categories)"
+                f"(categorical=[{quoted(self.name)}] for categories)"
             )
         return Column(self.name, kind)
 
@@ -489,8 +489,8 @@ class ColumnProfile:
             row = row_name(self.cells.index, read_texts(self.cells).tolist().index(others[0]))
             raise TableError(
                 f"column {name} holds dates, but {quoted(others[0])} in {row} is not a date: "
-                f"correct it, read {listed(others, 3)} as missing (--na-values), or leave the "
-                "column out (--drop)"
+                f"correct it, read {listed(others, 3)} as missing (na_values=[...]), or leave "
+                "the column out (drop=[...])"
             )
         order = self.date_order or orders[0]
         late = [match for cell in cells if (match := DATES["year last"].fullmatch(cell))]
@@ -500,7 +500,7 @@ class ColumnProfile:
             first, other = ("month", "dmy") if order == "mdy" else ("day", "mdy")
             self.notes.append(
                 f"dates in {name} may start with day or month: read with the {first} first "
-                f"(--date-order {other} reverses this)"
+                f"(date_order='{other}' reverses this)"
             )
         if any(match[8] for match in late):
             self.notes.append(f"two-digit years in {name} are read as 1950 to 2049")
@@ -511,7 +511,7 @@ class ColumnProfile:
         if np.isnan(days).any():
             raise TableError(
                 f"column {name} holds dates with day and month in different orders: leave it out "
-                "(--drop)"
+                "(drop=[...])"
             )
         return self._infer_dates(days, order)
 

@@ -71,7 +71,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     ----------
     drop, keep, categorical : sequence of str, default=()
         Columns to leave out, to keep even if they look like ids or are constant, and to treat as
-        categories. Error messages name these parameters as options: ``--drop``, ``--keep``.
+        categories.
     date_order : {"ymd", "dmy", "mdy"}, optional
         The order of day and month in dates written as text; by default inferred.
     missing : {"impute", "error"}, default="impute"

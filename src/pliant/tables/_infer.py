@@ -120,17 +120,19 @@ class TableFormat:
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
-            raise ValueError(f"expected a one-character separator (--sep), got {quoted(self.sep)}")
+            raise ValueError(f"expected a one-character sep=..., got {quoted(self.sep)}")
         check_choice("decimal", "." if self.decimal is None else self.decimal, DECIMALS)
         check_choice("thousands", self.thousands or " ", THOUSANDS)
         if self.thousands and self.thousands == self.decimal:
             got = quoted(self.decimal)
-            raise ValueError(f"expected different --decimal and --thousands, got {got} for both")
+            raise ValueError(
+                f"expected different decimal=... and thousands=..., got {got} for both"
+            )
         try:
             "a,b".encode("utf-8" if self.encoding is None else self.encoding)
         except (LookupError, ValueError):
             raise ValueError(
-                "expected an encoding (--encoding) such as utf-8, utf-16 or cp1252, "
+                "expected an encoding (encoding=...) such as utf-8, utf-16 or cp1252, "
                 f"got {quoted(self.encoding)}"
             ) from None
 
@@ -232,7 +234,7 @@ class ColumnEvidence:
         grouped = form.thousands == "." or {"points", "grouped_comma"} & {*found}
         if "address" in found and not grouped:
             text = self.examples["address"][0]
-            return f"{quoted(text)} may be an IP address (--thousands reads it as a number)"
+            return f"{quoted(text)} may be an IP address (thousands=... reads it as a number)"
         if foreign := [name for name in found if name not in common]:
             text = self.examples[foreign[0]][0]
             return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"
@@ -241,7 +243,8 @@ class ColumnEvidence:
         if form.thousands is None and len(self.lengths) == 1 and {*found} <= {*GROUPED_INTEGERS}:
             text = next(self.examples[name][0] for name in GROUPED_INTEGERS if name in found)
             if len(re.findall(r"\d+", text)) > 2:
-                return f"{quoted(text)} may be a phone number (--thousands reads it as a number)"
+                may_be = "may be a phone number (thousands=... reads it as a number)"
+                return f"{quoted(text)} {may_be}"
         return None
 
 
@@ -282,20 +285,20 @@ def infer_format(
         if reason is not None:
             raise TableError(
                 f"column {name}: expected numbers as in training, but {reason}: correct it, or "
-                "read it as missing (--na-values)"
+                "read it as missing (na_values=[...])"
             )
         if fixed and new:
             raise TableError(
                 f"column {name}: expected a number in row {column.examples[f'word {new[0]}'][1]}, "
-                f"got {quoted(new[0])}: correct it or read it as missing (--na-values "
-                f"{quoted(new[0])})"
+                f"got {quoted(new[0])}: correct it or read it as missing "
+                f"(na_values=[{quoted(new[0])}])"
             )
         if not fixed and len(others) > 3:  # up to three words are missing values
             row = column.examples[f"word {others[0]}"][1]
             raise TableError(
                 f"column {name} holds numbers, but also {listed(others, 10)}, the first in row "
-                f"{row}: read them as missing (--na-values, once for each), treat the column as "
-                f"categories (--categorical {name}), or leave it out (--drop)"
+                f"{row}: read them as missing (na_values=[...]), treat the column as categories "
+                f"(categorical=[{name}]), or leave it out (drop=[...])"
             )
         for word in sorted(column.words, key=others.__contains__):
             cells = count(column.words[word], "cell")
@@ -331,14 +334,15 @@ def _infer_decimal(
     result = "." if point else "," if comma else None
     if point and comma and form.sep != ",":
         raise TableError(
-            f"expected one decimal mark, got a point in column {point} and a comma in {comma}: add "
-            "--decimal . or --decimal , (or mark text columns with --categorical)"
+            f"expected one decimal mark, got a point in column {point} and a comma in {comma}: set "
+            "TableFormat(decimal='.') or TableFormat(decimal=',') (or mark text columns with "
+            "texts=[...])"
         )
     certain = before == "," or any(each.counts["grouped_comma"] for each in proofs[","])
     if result == "," and form.sep == "," and not certain:
         raise TableError(
             f"column {comma} may hold decimal commas or lists, since the file is comma-separated: "
-            "add --decimal , or, to read the column as text, --decimal ."
+            "set TableFormat(decimal=',') or, to read the column as text, TableFormat(decimal='.')"
         )
     ambiguous = [each for each in columns if any(map(each.counts.get, AMBIGUOUS))]
     if result is None and ambiguous:
@@ -349,14 +353,16 @@ def _infer_decimal(
             examples = ", ".join(each.example(*AMBIGUOUS) for each in ambiguous[:10])
             raise TableError(
                 f"the mark in column {examples} may be a decimal mark or a thousands "
-                "separator: add --decimal . or --decimal , (or --categorical for text)"
+                "separator: set TableFormat(decimal='.') or TableFormat(decimal=',') (or "
+                "texts=[...] for text)"
             )
         result = "," if form.sep == ";" else "."
     if result is not None and before is not None and result != before:
         column = (proofs[result] or ambiguous)[0].example(*PROOFS[result], *AMBIGUOUS)
         raise TableError(
             f"the model was fitted to numbers with the decimal mark {quoted(before)}, but "
-            f"column {column} has {quoted(result)}: add --decimal {result} or --decimal {before}"
+            f"column {column} has {quoted(result)}: set TableFormat(decimal='{result}') or "
+            f"TableFormat(decimal='{before}')"
         )
     return result or before or "."
 

@@ -204,7 +204,7 @@ def _detect_options(
         warnings.warn(
             f"the first line of {quoted(files[0], 200)} looks like data, such as "
             f"{listed(filter(None, map(str.strip, first)), 3)}, but is used as column names: "
-            "--no-header (TableFormat(header=False) in Python) names columns by position",
+            "TableFormat(header=False) names columns by position",
             UserWarning,
             stacklevel=3,
         )
@@ -382,7 +382,7 @@ def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[p
         elif not any(map(str.strip, header)):
             raise TableError(f"{name}: expected a header with column names, got only blanks")
         header = name_blanks(header)
-        check_unique(header, name, ": if its first line is data, add --no-header")
+        check_unique(header, name, ": if its first line is data, set TableFormat(header=False)")
         most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
         for table in _read_blocks(path, header, form):
             columns = columns or header
@@ -460,7 +460,7 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
     """Yield lines of text; raise TableError for long lines, binary data or a wrong encoding."""
-    line, hint = 0, "(--encoding sets another encoding)"
+    line, hint = 0, "(TableFormat(encoding=...) sets another encoding)"
     try:
         while text := lines.readline(BLOCK + 1):
             line += 1
@@ -468,7 +468,10 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
             if len(text) > BLOCK:
                 raise TableError(f"{where}: expected at most {BLOCK} bytes in a line, got more")
             if "\0" in text:
-                utf = "UTF-16 without a byte order mark needs --encoding utf-16-le or utf-16-be"
+                utf = (
+                    "UTF-16 without a byte order mark needs TableFormat(encoding='utf-16-le') or "
+                    "TableFormat(encoding='utf-16-be')"
+                )
                 raise TableError(f"{where}: expected text, got binary data ({utf})")
             if wrong := re.search("[\udc80-\udcff]", text):
                 byte, shown = ord(wrong[0]) - 0xDC00, encoding.removesuffix("-sig").upper()

@@ -204,7 +204,7 @@ class TableSchema:
         if not columns:
             raise TableError(
                 f"no feature column is left: {describe_left_out(left_out)}; expected at least one "
-                "in addition to the target (--keep restores a column)"
+                "in addition to the target (keep=[...] restores a column)"
             )
         spaced = [name for name in (*names, target) if name and has_outer_spaces(frame[name])]
         if spaced:
@@ -231,6 +231,11 @@ class TableSchema:
         starts = (start for start, column in self._offsets() if column.kind == "text")
         return tuple((start, start + TEXT_WIDTH) for start in starts)
 
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """The first feature of each column, as a column of the feature matrix."""
+        return tuple(start for start, _ in self._offsets())
+
     def _offsets(self) -> Iterable[tuple[int, Column]]:
         """Pair each column with the index of its first feature."""
         starts = accumulate((len(column.feature_names) for column in self.columns), initial=0)
@@ -240,7 +245,7 @@ class TableSchema:
         """Return notes for the user: columns left out, and uncertain inferences."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
         usable = [column.name for column in self.left_out if column.reason != "empty"]
-        option = f" (--keep {quoted(usable[0])} restores a column)" if usable else ""
+        option = f" (keep=[{quoted(usable[0])}] restores a column)" if usable else ""
         first = [f"left out: {describe_left_out(self.left_out)}{option}"] if self.left_out else []
         return first + notes
 

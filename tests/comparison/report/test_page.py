@@ -118,6 +118,27 @@ def test_single_method_with_all_the_weight():
     assert [row[0] for row in board(page)[1:]] == ["Gaussian SVM", "Dummy"]
 
 
+def test_only_certified_methods_have_a_gap():
+    for methods, certified in ((("svm", "linear"), True), (("forest", "linear"), False)):
+        shown = result(methods=[each for each in METHODS if each.name in methods])
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
+            page = Page(report_html([shown]))
+        assert ("The gap is certified by the solver" in page.text) is certified
+        (table,) = page.all("table", class_="costs")
+        assert ("largest gap" in table["text"]) is certified
+
+
+def test_a_budget_may_change_the_finished_folds():
+    limited = {"budget": 60.0, "command": "pliant compare t.csv"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
+        for changes, certain in ((limited, False), ({**limited, "budget": None}, True)):
+            text = Page(report_html([replace(PLAIN, **changes)])).text
+            assert ("the same command on the same table gives the same scores." in text) is certain
+            assert ("the time decides which folds are finished" in text) is not certain
+
+
 def test_no_finished_fold():
     page = page_of("nothing")
     assert page.all("table") == []

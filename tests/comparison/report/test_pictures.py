@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
@@ -15,6 +16,7 @@ from pliant import LABRBFRegressor, compare
 from pliant.comparison import pictures as module
 from pliant.comparison.page import report_html
 from pliant.comparison.pictures import pictures_of
+from pliant.plots import RelevanceDisplay
 
 NAMES = ["age", "dose $", "<script>"]
 LAB = LABRBFRegressor(n_support=8, n_members=2, max_iter=3, random_state=0)
@@ -65,12 +67,35 @@ def test_relevance_picture(data):
     assert "Most relevant: 'feature 1'" in pictures[1].title
 
 
-def test_importance_by_log_loss():
+LONG = "a name of a feature in many words"
+
+
+def test_importance_by_log_loss(monkeypatch):
+    figures, draw = [], module._canvas
+
+    def seen(*arguments):
+        title, canvas = draw(*arguments)
+        figures.append(canvas.figure)
+        return title, canvas
+
+    monkeypatch.setattr(module, "_canvas", seen)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.where(X[:, 0] > 0, "high", "low")
-    model = LogisticRegression()
-    found = compare(X, y, methods=[model], metric="log_loss", folds=3, repeats=1, n_jobs=1)
+    options = {"metric": "log_loss", "folds": 3, "repeats": 1, "n_jobs": 1}
+    names = {"feature_names": [LONG, f"{LONG}, too"]}
+    found = compare(X, y, methods=[LogisticRegression()], **options, **names)
     assert "increase in log loss" in pictures_of(found)["importance"][0].title
+    for figure in figures:  # no label is cut off
+        x, y = figure.get_tightbbox().extents.reshape(2, 2)
+        assert min(x) > -0.02  # inches
+        assert (y < figure.get_size_inches() + 0.02).all()
+
+
+@pytest.mark.filterwarnings("ignore:Attempting to set identical")
+def test_only_features_that_matter_are_named():
+    for values, named in (([0.0, 0.0, -0.1], ""), ([0.0, 0.5, -0.1], "'dose $' 0.500")):
+        display = RelevanceDisplay(np.array(values), feature_names=NAMES)
+        assert module._draw_features(Figure().subplots(), display) == named
 
 
 def test_failed_picture_is_left_out(compared, monkeypatch):

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from pliant import LABRBFRegressor
+from pliant.core.dask import DaskRows, reduce_tree
 from pliant.methods.lab_rbf import collection
 from tests.methods.dask_cases import LENGTH, ROWS, table
 
 dask = pytest.importorskip("dask")
-pytest.importorskip("dask.array")
+da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
 pytestmark = pytest.mark.slow
@@ -42,3 +43,17 @@ def test_killed_worker_does_not_change_the_result(phase, tmp_path, monkeypatch):
     )  # a worker was killed, and its results were recomputed
     np.testing.assert_allclose(predicted, expected, rtol=0, atol=1e-9)
     np.testing.assert_array_equal(model.bandwidths_, here.bandwidths_)
+
+
+def weighted_total(block):
+    return float(block.y @ block.weights)
+
+
+@pytest.mark.usefixtures("on_dask_workers")
+def test_targets_and_weights_stay_on_the_workers():
+    """Dask warns of more than 10 MB in a graph, and warnings are errors."""
+    n = 1_500_000  # targets and weights have 12 MB each
+    X = da.ones((n, 1), chunks=(300_000, 1))
+    rows = DaskRows.from_collection(X, X[:, 0], 2 * X[:, 0], labelled=False)
+    rows.take(np.arange(5), len)
+    assert reduce_tree(rows.map_blocks(weighted_total), sum) == 2.0 * n

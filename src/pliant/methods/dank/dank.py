@@ -97,9 +97,12 @@ class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
     intercept_ : float
         The intercept b of f(x).
     objective_ : float
-        The dual objective with its constant, a lower bound on the optimum.
+        The objective at the solution: the dual objective at beta, with its constant.
+    lower_bound_, upper_bound_ : float
+        Bounds on the optimum. The lower one is `objective_`, as the objective is maximised; the
+        upper one is nan if the Gram matrix is not PSD.
     dual_gap_ : float
-        The optimum is at most objective_ + dual_gap_; nan if the Gram matrix is not PSD.
+        Difference between `upper_bound_` and `lower_bound_`.
     objective_constant_ : float
         The constant term of objective_, eta_ (tau n - tau^2/4); 0 if eta_ is inf.
     eta_ : float
@@ -203,11 +206,8 @@ class DANKRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     intercept_ : float
         The intercept, in the units of y.
     objective_ : float
-        The dual objective with its constant, a lower bound on the optimum, in units of the scaled
-        target.
-    dual_gap_ : float
-        The optimum is at most objective_ + dual_gap_, in the same units; nan if the Gram matrix is
-        not PSD.
+        The objective at the solution: the dual objective at beta, with its constant. It is in units
+        of the scaled target, as are the bounds and the gap.
 
     References
     ----------

@@ -437,6 +437,16 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         return values
 
     @property
+    def lower_bound_(self) -> float:
+        """Lower bound on the optimum: the dual objective, which a fit maximises."""
+        return float(self.objective_)
+
+    @property
+    def upper_bound_(self) -> float:
+        """Upper bound on the optimum; nan if the Gram matrix is not PSD."""
+        return float(self.objective_ + self.dual_gap_)
+
+    @property
     def relative_gap_(self) -> float:
         """The gap relative to 1 + abs(objective_ - objective_constant_), as for ``tol``."""
         return float(self.dual_gap_ / (1.0 + abs(self.objective_ - self.objective_constant_)))

@@ -43,7 +43,7 @@ class KNPLClassifier(SVMClassifier[TrainingGram], BaseHadamard):
         Only with more than two classes: a fitted classifier for each pair. ``kernel_`` and the
         attributes listed after it then belong to these classifiers.
     objective_ : float
-        The dual objective, a lower bound on the optimum.
+        The objective at the solution: the dual objective at beta.
     objective_constant_ : float
         The constant term of objective_: 0.
 
@@ -97,7 +97,8 @@ class KNPLRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     Attributes
     ----------
     objective_ : float
-        The dual objective, a lower bound on the optimum, in units of the scaled target.
+        The objective at the solution: the dual objective at beta. It is in units of the scaled
+        target, as are the bounds and the gap.
     objective_constant_ : float
         The constant term of objective_: 0.
 

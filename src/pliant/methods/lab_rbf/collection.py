@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
-from pliant.core.typing import Array
-from pliant.core.validation import check_random_state
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_random_state, check_targets
 from pliant.methods.lab_rbf.constants import SAMPLE_ROWS
 from pliant.methods.lab_rbf.members import LABRBFMember, Sums, Table, add_sums
 
@@ -30,7 +30,8 @@ class DaskTable(Table):
     """Sample of a collection, with the ranges, mean and normal equations of all rows."""
 
     _: KW_ONLY
-    all_rows: DaskRows  # y holds training targets; calibration rows have weight 0
+    all_rows: DaskRows
+    reserved: Indices  # numbers of the calibration rows, which count as rows of weight 0
     ranges: tuple[Array, Array]  # minimum and maximum of each feature
     targets: Table  # targets of the rows with positive weight
 
@@ -59,7 +60,8 @@ class DaskTable(Table):
     ) -> Sums:
         """Sum F'F and F'(y - mean) of each member over all partitions, by tree reduction."""
         mean = self.mean if mean is None else mean
-        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.unit)
+        left_out = self.all_rows.divide(self.reserved)
+        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.unit, items=left_out)
         return reduce_tree(tasks, _add_partitions)
 
 
@@ -81,19 +83,26 @@ class DrawnSample(NamedTuple):
     def attach_rows(self, table: Table, reserved: Table | None) -> DaskTable:
         """Attach all rows except the `reserved` ones to the table of the sample."""
         numbers, weights, Y = self.sample.numbers, self.rows.weights, self.encode(self.rows.y)
-        if reserved is not None:
-            weights = np.ones(len(Y)) if weights is None else weights.copy()
-            weights[numbers[reserved.numbers]] = 0.0
+        left_out = numbers[:0] if reserved is None else np.sort(numbers[reserved.numbers])
         kept = np.full(len(Y), True) if weights is None else weights > 0
+        kept[left_out] = False
         sampled = self.sample.rows.rows(np.flatnonzero(kept[numbers]))
         ranges = [_feature_range(sampled), *self.sample.rest]
         low, high = zip(*(pair for pair in ranges if pair is not None), strict=True)
         feature_range = np.min(low, axis=0), np.max(high, axis=0)
         Y_kept, kept_weights = Y[kept], weights if weights is None else weights[kept]
         targets = Table(Y_kept, Y_kept, np.flatnonzero(kept), kept_weights)
-        all_rows = replace(self.rows, y=Y, weights=weights)
-        sample = (table.X, table.Y, numbers[table.numbers], table.weights, table.unit)
-        return DaskTable(*sample, all_rows=all_rows, ranges=feature_range, targets=targets)
+        return DaskTable(
+            table.X,
+            table.Y,
+            numbers[table.numbers],
+            table.weights,
+            table.unit,
+            all_rows=self.rows,
+            reserved=left_out,
+            ranges=feature_range,
+            targets=targets,
+        )
 
 
 def draw_sample(
@@ -114,8 +123,11 @@ def draw_sample(
     if relative and rows.weights is not None:
         positive = rows.weights > 0
         if (rows.weights[positive] == rows.weights.max()).all():
-            weights = None if positive.all() else positive.astype(np.float64)
-            rows = replace(rows, weights=weights)
+            weights, lazy = None, None
+            if not positive.all():
+                weights = positive.astype(np.float64)
+                lazy = None if rows.lazy_weights is None else rows.lazy_weights > 0
+            rows = replace(rows, weights=weights, lazy_weights=lazy)
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = encoder(np.unique(used)) if encoder is not None else _as_matrix
     numbers = rows.draw(SAMPLE_ROWS, check_random_state(seed), labelled=labelled)
@@ -133,12 +145,18 @@ def _feature_range(block: DaskBlock) -> tuple[Array, Array] | None:
 
 
 def _partition_sums(
-    block: DaskBlock, members: list[LABRBFMember], mean: Array, unit: Array | None
+    block: DaskBlock,
+    members: list[LABRBFMember],
+    mean: Array,
+    unit: Array | None,
+    left_out: Indices,
 ) -> Sums:
     """Sum the normal equations of one partition; return [] if it has no rows."""
-    X, Y, weights = block.rows(block.weighted_rows)
-    if not len(X):
+    used = np.setdiff1d(block.weighted_rows, left_out, assume_unique=True)
+    if not len(used):
         return []
+    X, y, weights = block.rows(used)
+    Y = _as_matrix(check_targets(y))
     table = Table(X, Y, np.arange(len(X)), weights).with_asinh(unit)
     return table.normal_equations(members, 1, mean)
 

@@ -335,13 +335,14 @@ class MKLClassifier(SVMClassifier[Candidates], BaseMKL):
     intercept_ : float
         Constant of f(x) = ``kernel_(x, support_vectors_) @ dual_coef_ + intercept_``.
     objective_ : float
-        The primal objective of the SVM (the mean over pairs of classes), an upper bound on the
-        optimum.
-    lower_bound_ : float
-        Lower bound on the optimal objective. For "simple", the optimum is over all weights; for
-        other rules, the weights are fixed at `weights_`.
+        The objective at the solution: the primal objective of the SVM (the mean over pairs of
+        classes).
+    lower_bound_, upper_bound_ : float
+        Bounds on the optimum. The upper one is `objective_`, as the objective is minimised. For
+        "simple", the optimum is over all weights; for other rules, the weights are fixed at
+        `weights_`.
     dual_gap_ : float
-        Difference between `objective_` and `lower_bound_`.
+        Difference between `upper_bound_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays of shape (n_iter_,)
         Upper bound and gap at the initial weights, and after each step.
     n_iter_ : int
@@ -434,9 +435,6 @@ class MKLRegressor(SVMRegressor[Candidates], BaseMKL):
     ----------
     weights_ : array of shape (n_kernels,)
         Weights d of the kernels.
-    lower_bound_ : float
-        Lower bound on the optimal objective, in units of the scaled target. For "simple", the
-        optimum is over all weights; for other rules, the weights are fixed at `weights_`.
     n_iter_ : int
         Number of weight vectors evaluated (steps + 1).
     dual_coef_ : array of shape (n_support,)
@@ -445,8 +443,8 @@ class MKLRegressor(SVMRegressor[Candidates], BaseMKL):
     intercept_ : float
         Intercept in the units of y.
     objective_ : float
-        The primal objective of the SVM, an upper bound on the optimum, in units of the scaled
-        target.
+        The objective at the solution: the primal objective of the SVM. It is in units of the scaled
+        target, as are the bounds and the gap.
 
     References
     ----------

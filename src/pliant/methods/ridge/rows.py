@@ -192,7 +192,9 @@ class PartitionRows:
     def __init__(
         self, rows: DaskRows, targets: Array, weights: Array, values: KernelValues
     ) -> None:
-        self._rows, self._values = replace(rows, y=targets, weights=weights), values
+        on_workers = {"lazy_y": None, "lazy_weights": None}  # those are the unscaled ones
+        self._rows = replace(rows, y=targets, weights=weights, **on_workers)
+        self._values = values
 
     def total(self, sums: Total, *arguments: Any) -> Sums:
         """Return `sums(blocks, *arguments)` for the blocks of all rows."""

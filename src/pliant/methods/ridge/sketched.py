@@ -244,6 +244,16 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         self.n_passes_: int = problem.n_passes
         self.converged_: bool = result.status is Status.CONVERGED
 
+    @property
+    def lower_bound_(self) -> float:
+        """Lower bound on the minimum of the objective."""
+        return float(self.objective_ - self.gap_)
+
+    @property
+    def upper_bound_(self) -> float:
+        """Upper bound on the minimum of the objective: its value at the solution."""
+        return float(self.objective_)
+
     def _warn_unless_converged(self, result: Result[RidgeCertificate]) -> None:
         if result.status in (Status.CONVERGED, Status.STOPPED):
             return
@@ -360,9 +370,11 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     intercept_ : float or array of shape (n_outputs,)
         b, or 0.0 if fit_intercept=False.
     objective_ : float
-        The objective, summed over outputs.
+        The objective at the solution, summed over outputs.
+    lower_bound_, upper_bound_ : float
+        Bounds on the optimum. The upper one is `objective_`, as the objective is minimised.
     gap_ : float
-        Upper bound on the difference between the objective and its minimum; see the notes of
+        Difference between `upper_bound_` and `lower_bound_`; see the notes of
         `SketchedKernelRidge`.
     certified_error_ : float
         Upper bound on the root mean square difference between training predictions and optimal

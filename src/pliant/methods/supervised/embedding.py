@@ -161,7 +161,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         None chooses between an `SCGLogDetLearner` with ``kernel="graph"`` and one with
         ``kernel="gaussian"``.
     n_components : int, default=2
-        Number of coordinates.
+        Number of coordinates. Two suit a plot; before a classifier, use the number of classes minus
+        one.
     betas : sequence of float, optional
         Candidates for the beta of an `SCGLogDetLearner`. The default is 1, 2 and 4 if its strength
         is "auto", otherwise its own beta.

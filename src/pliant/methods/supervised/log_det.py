@@ -101,12 +101,13 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     similar_bound_, dissimilar_bound_ : float
         The bounds u and l.
     objective_ : float
-        Objective of K with the optimal slack, an upper bound on the optimum. For hard bounds it is
-        D_ld(K, K0), an upper bound only if K satisfies the bounds.
-    lower_bound_ : float
-        The dual objective, a lower bound on the optimum. It diverges if hard bounds are infeasible.
+        The objective at the solution: D_ld(K, K0) with the optimal slack, or alone for hard bounds.
+    lower_bound_, upper_bound_ : float
+        Bounds on the optimum. The lower one is the dual objective, which diverges if hard bounds
+        are infeasible. The upper one is `objective_`, as the objective is minimised; it is nan if K
+        violates a hard bound.
     dual_gap_ : float
-        Difference between `objective_` and `lower_bound_`; nan if K violates a hard bound.
+        Difference between `upper_bound_` and `lower_bound_`.
     max_violation_ : float
         The largest violation of a bound by K, relative to the bound.
     n_iter_ : int
@@ -233,6 +234,11 @@ class LogDetLearner(CallbackSupport, KernelLearner):
                 ConvergenceWarning,
                 stacklevel=stack_level(),
             )
+
+    @property
+    def upper_bound_(self) -> float:
+        """Upper bound on the optimum; nan if K violates a hard bound."""
+        return self.objective_ if np.isfinite(self.dual_gap_) else np.nan
 
     def _results(self) -> dict[str, Any]:
         return {

@@ -324,6 +324,11 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
         """Return details of one function for `summary`, such as ``eta`` or ``rank``."""
 
     @property
+    def upper_bound_(self) -> float:
+        """Upper bound on the optimum: a problem that is minimised has it at the solution."""
+        return float(self.objective_)
+
+    @property
     def relative_gap_(self) -> float:
         """The gap relative to the objective, as for ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0

@@ -92,7 +92,7 @@ def as_partition(name: str, value: Any) -> KMeansPartition:
     """Return the `KMeansPartition` for "kmeans", a dict of settings or a `KMeansPartition`."""
     if isinstance(value, KMeansPartition):
         return value
-    if isinstance(value, dict):  # --param partition=... of the command line
+    if isinstance(value, dict):  # from the command line
         try:
             return KMeansPartition(**value)
         except TypeError:

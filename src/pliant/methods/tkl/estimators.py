@@ -506,12 +506,13 @@ class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
     support_vectors_ : array of shape (n_support, n_features)
         The support vectors.
     objective_ : float
-        The primal objective of the support vector machine at P, an upper bound on the optimum. For
-        regression, it is in units of the scaled target, like the next two attributes.
-    lower_bound_ : float
-        A lower bound on the optimum over all P.
+        The objective at the solution: the primal objective of the support vector machine at P. For
+        regression, it is in units of the scaled target, as are the bounds and the gap.
+    lower_bound_, upper_bound_ : float
+        Bounds on the optimum over all P. The upper one is `objective_`, as the objective is
+        minimised.
     dual_gap_ : float
-        The difference objective_ - lower_bound_.
+        Difference between `upper_bound_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
     n_svm_solves_, n_iter_ : int
