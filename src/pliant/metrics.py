@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from pliant.core.linalg import negative_eigenvalue
+from pliant.core.linalg import negative_eigenvalue, remedy
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import check_gram, check_labels, check_points, has_fractions
@@ -136,7 +136,8 @@ def _psd(gram: npt.ArrayLike) -> Array:
     negative = negative_eigenvalue(K)
     if negative is not None:
         raise ValueError(
-            f"expected a positive semi-definite Gram matrix, got the eigenvalue {negative:.3g}"
+            f"expected a positive semi-definite Gram matrix, got the eigenvalue {negative:.3g}; "
+            + remedy(negative)
         )
     return _unit("gram", K)
 

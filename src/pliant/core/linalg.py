@@ -43,6 +43,11 @@ def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
     return smallest if smallest < -shift else None
 
 
+def remedy(negative: float) -> str:
+    """Return the end of a sentence about a negative eigenvalue that may be a rounding error."""
+    return f"if it is due to rounding, add {-2.0 * negative:.2g} to the diagonal"
+
+
 def top_eigenpairs(matrix: Array, k: int) -> tuple[Array, Array]:
     """Compute the k largest eigenvalues of a symmetric matrix, descending, and their eigenvectors.
 

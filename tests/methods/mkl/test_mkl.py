@@ -262,7 +262,7 @@ def test_errors_name_the_kernel():
     for kernels, points, message in [
         ([Gaussian(), lambda a, b: np.ones(3)], X, r"^kernel 1: expected the kernel function to"),
         ([Precomputed(gram), small], rows, r"^kernel 1: expected row numbers of training points, "),
-        ([indefinite], rows, r"^expected positive semi-definite .* for kernel 0, Precomputed$"),
+        ([indefinite], rows, r"^expected positive semi-definite .* for kernel 0, Precomputed; if"),
         ([Precomputed(gram)], X, r"^kernel 0: expected the row numbers of training points"),
     ]:
         with pytest.raises(ValueError, match=message):
@@ -289,3 +289,13 @@ def test_pairs_share_kernel_values_in_predictions(weights):
         chosen = np.where(each.decision_function(X[:7]) > 0, high, low)
         votes[np.arange(7), chosen] += 1.0
     np.testing.assert_array_equal(np.round(decisions), votes)
+
+
+def test_the_remedy_for_a_matrix_of_float32_works():
+    """A matrix of rank 3 has eigenvalues that rounding makes negative."""
+    X = np.random.default_rng(0).normal(size=(150, 3))
+    K, rows, y = (X @ X.T).astype(np.float32), np.arange(150.0)[:, None], X[:, 0] > 0
+    with pytest.raises(ValueError, match="due to rounding, add .* to the diagonal$") as error:
+        MKLClassifier([Precomputed(K)]).fit(rows, y)
+    K[np.diag_indices(150)] += float(str(error.value).split()[-4])
+    assert MKLClassifier([Precomputed(K)]).fit(rows, y).score(rows, y) > 0.9

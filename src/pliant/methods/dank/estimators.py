@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
-from pliant.core.linalg import negative_eigenvalue
+from pliant.core.linalg import negative_eigenvalue, remedy
 from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Indices, Mask
@@ -350,7 +350,8 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         if smallest is not None:
             warnings.warn(
                 f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
-                f"{smallest:.3g}; the problem is not convex, and dual_gap_ will be nan",
+                f"{smallest:.3g}; the problem is not convex, and dual_gap_ will be nan; "
+                + remedy(smallest),
                 NonPSDWarning,
                 stacklevel=stack_level(),
             )

@@ -33,7 +33,7 @@ import scipy.linalg
 from joblib import Parallel, delayed
 
 from pliant.core.jit import compiled
-from pliant.core.linalg import negative_eigenvalue
+from pliant.core.linalg import negative_eigenvalue, remedy
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
@@ -192,7 +192,7 @@ def check_psd(gram: Array, m: int, kernel: Kernel) -> None:
     if smallest is not None:
         raise ValueError(
             f"expected positive semi-definite kernels, got the eigenvalue {smallest:.3g} for "
-            f"kernel {m}, {short_name(kernel)}"
+            f"kernel {m}, {short_name(kernel)}; {remedy(smallest)}"
         )
 
 
