@@ -295,7 +295,7 @@ def test_the_remedy_for_a_matrix_of_float32_works():
     """A matrix of rank 3 has eigenvalues that rounding makes negative."""
     X = np.random.default_rng(0).normal(size=(150, 3))
     K, rows, y = (X @ X.T).astype(np.float32), np.arange(150.0)[:, None], X[:, 0] > 0
-    with pytest.raises(ValueError, match="due to rounding, add .* to the diagonal$") as error:
+    with pytest.raises(ValueError, match=r"due to rounding, add .* to the diagonal$") as error:
         MKLClassifier([Precomputed(K)]).fit(rows, y)
     K[np.diag_indices(150)] += float(str(error.value).split()[-4])
     assert MKLClassifier([Precomputed(K)]).fit(rows, y).score(rows, y) > 0.9
