@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -54,6 +55,18 @@ def test_every_kind_of_file_gives_the_same_frame(tmp_path, name):
 )
 def test_layouts_of_the_same_table(tmp_path, text):
     assert read_table(put(tmp_path, text)).to_dict("list") == {"a": [1], "b": ["x"]}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_threads_of_arrow_call_no_python(tmp_path, name, monkeypatch):
+    opened, original = [], arrow_csv.open_csv
+    monkeypatch.setattr(
+        arrow_csv, "open_csv", lambda file, *options: opened.append(file) or original(file, *options)
+    )
+    text = b"a,b\n1,2\n3,4,5\n"
+    with pytest.raises(TableError, match="line 3: expected 2 cells as in the header, got 3"):
+        read_table(put(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name))
+    assert [type(file) in (pa.OSFile, pa.CompressedInputStream) for file in opened] == [True]
 
 
 def test_cells_may_hold_delimiters_quotes_and_lines(tmp_path):

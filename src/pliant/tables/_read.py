@@ -394,17 +394,29 @@ def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[p
 
 def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
     """Yield the rows of a file in blocks, without the header."""
+    quick = codecs.lookup(str(form.encoding).removesuffix("-sig")).name == "utf-8"
+    blocks = (_read_with_arrow if quick else _read_with_python)(path, len(header), form)
+    skip = int(form.header is not False)
+    for block in blocks:
+        if skip < block.num_rows:
+            yield block.rename_columns(header).slice(skip)
+        skip = max(0, skip - block.num_rows)
+
+
+def _read_with_arrow(path: PathLike, width: int, form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the records of a file in UTF-8.
+
+    Arrow's threads outlive its reader. They read without Python, which they would crash at exit.
+    """
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
-    keys = [str(k) for k in range(len(header))]
-    encoding = str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8")
-    skip, checked = int(form.header is not False), False
-    with _open(path) as file:
-        try:
+    keys, checked = [str(k) for k in range(width)], False
+    try:
+        with _open(path) as opened:
+            file = pa.OSFile(os.fspath(path))
+            packed = isinstance(opened, gzip.GzipFile)
             reader = arrow_csv.open_csv(
-                file,
-                arrow_csv.ReadOptions(
-                    use_threads=False, block_size=BLOCK, column_names=keys, encoding=encoding
-                ),
+                pa.CompressedInputStream(file, "gzip") if packed else file,
+                arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=keys),
                 arrow_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(keys, pa.string()),
@@ -416,15 +428,23 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
                 if not checked and _is_suspicious(batch):
                     deque(_read_records(path, form), maxlen=0)
                     checked = True
-                if skip < batch.num_rows:
-                    yield pa.table(batch.columns, header).slice(skip)
-                skip = max(0, skip - batch.num_rows)
+                yield pa.Table.from_batches([batch])
             return
-        except (pa.ArrowInvalid, UnicodeError):
-            pass
-    if not checked:  # Python's reader reports the line of an error
-        deque(_read_records(path, form), maxlen=0)
+    except (TableError, pa.ArrowInvalid):
+        pass
+    deque(_read_records(path, form), maxlen=0)  # Python's reader reports the line of an error
     raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+
+
+def _read_with_python(path: PathLike, width: int, form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the records of a file in any encoding."""
+    pa, missing = require("pyarrow"), {"", *form.na_values}
+    records = _read_records(path, form)
+    while rows := list(islice(records, 1 + 100_000 // width)):
+        columns = [[None if c in missing else c for c in cells] for cells in zip(*rows, strict=True)]
+        yield pa.table(
+            [pa.array(cells, pa.string()) for cells in columns], [str(k) for k in range(width)]
+        )
 
 
 def _is_suspicious(batch: Any) -> bool:
