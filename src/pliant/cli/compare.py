@@ -169,8 +169,15 @@ def run_plan(plan: Plan) -> None:
         write_report(results, plan.report)
     if plan.json != STDOUT:
         print_result(f"\n{format_ending(plan, results)}")
+    check_finished(results)
+
+
+def check_finished(results: Sequence[ComparisonResult]) -> None:
+    """Exit after Ctrl-C; raise ValueError if no method finished a fold of any table."""
     if results[-1].interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
+    if all(result.best is None for result in results):
+        raise ValueError("no method finished a fold: raise --budget")
 
 
 def parse_duration(text: str) -> float | None:
@@ -207,8 +214,8 @@ def race(plan: Plan) -> list[ComparisonResult]:
     budget = parse_duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # includes the time to read the tables
     _check_options(plan)
-    warm_up(plan.jobs or cpu_count())
     try:
+        warm_up(plan.jobs or cpu_count())
         tables = _read_tables(plan)
         _check_journals(plan, tables)
     except BaseException:

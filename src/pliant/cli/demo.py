@@ -11,8 +11,7 @@ import pandas as pd
 import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
-from pliant.cli.compare import Plan, parse_duration, race, results_as_text
-from pliant.cli.exit_codes import ExitCode
+from pliant.cli.compare import Plan, check_finished, parse_duration, race, results_as_text
 from pliant.cli.options import Seed, option
 from pliant.cli.outputs import check_outputs, print_result
 from pliant.cli.report import quote_path
@@ -59,8 +58,7 @@ def demo(
         f"  pliant predict {model} {table} --interval 0.9\n"
         f"  pliant compare YOUR_TABLE.csv --target COLUMN --report report.html"
     )
-    if results[-1].interrupted:
-        raise typer.Exit(ExitCode.INTERRUPTED)
+    check_finished(results)
 
 
 def _make_tables() -> dict[str, pd.DataFrame]:
