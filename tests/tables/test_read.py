@@ -159,8 +159,8 @@ def test_a_first_line_of_one_cell_above_data(tmp_path):
         TableFormat(skip=-1)
 
 
-def test_a_header_without_a_name_for_row_names(tmp_path):
-    with pytest.raises(TableError, match="got 4 in all lines: name the column of row names"):
+def test_a_header_without_a_name_for_row_names_is_no_line_to_skip(tmp_path):
+    with pytest.raises(TableError, match=r"expected 3 cells as in the header, got 4$"):
         read_table(put(tmp_path, "a,b,y\n1,2,3,4\n2,3,4,5\n3,4,5,6\n"))
 
 

@@ -231,7 +231,7 @@ def test_the_assumed_task_is_stated(values, note):
 )
 def test_a_repeated_value_far_outside_a_target_is_warned_of(value, times, others, warned, recwarn):
     y = [*np.linspace(*others, 40), *[value] * times]
-    TableSchema.fit(pd.DataFrame({"x": np.arange(len(y)) % 7, "y": y}), "y")
+    TableSchema.fit(pd.DataFrame({"x": np.arange(len(y)) % 7, "y": y}), "y", task="regression")
     found = [str(each.message) for each in recwarn.list]
     low, high = (f"{end:g}" for end in others)
     assert found == warned * [

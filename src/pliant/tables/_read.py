@@ -369,8 +369,7 @@ def _detect_separator(path: PathLike, form: TableFormat) -> str:
     Ties go to the separator with the largest share of numeric cells: ``1,5;2,5`` has two cells.
     If none fits, lines before the header may be the reason.
     """
-    scores, late = dict[str, tuple[float, float]](), dict[str, tuple[float, float]]()
-    unused = list[str]()
+    scores, late, unused = dict[str, Any](), dict[str, Any](), list[str]()
     for sep in (",", ";", "\t", "|", " "):
         rows = [row for _, row in _sniff(path, replace(form, sep=sep))]
         rest = rows[1:] or rows
@@ -378,8 +377,7 @@ def _detect_separator(path: PathLike, form: TableFormat) -> str:
         numbers = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
         numeric = numbers / max(1, len(cells))
         if rows and len(rows[0]) > 1:
-            more = (0, 1) if sep == " " else (0,)  # R writes no name for its row names
-            fitting = sum(len(row) - len(rows[0]) in more for row in rest) / len(rest)
+            fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
             scores[sep] = (fitting, numeric)
         elif all(len(row) == 1 for row in rows):
             unused.append(sep)
@@ -415,8 +413,7 @@ def _sniff(path: PathLike, form: TableFormat) -> list[tuple[int, list[str]]]:
 def _count_short(rows: Sequence[list[str]]) -> int:
     """Return the number of first rows that have fewer cells than all later ones, or 0.
 
-    A single row with one cell less is a header, as R writes it above row names, unless the next row
-    contains names instead of data.
+    A single row above data with one cell more is a header: R writes it so above row names.
     """
     width = len(rows[-1])
     short = next(k for k, row in enumerate(rows) if len(row) == width)
@@ -586,7 +583,7 @@ def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
                 if row and len(row) != width:
                     raise TableError(
                         f"{name}, line {line}: expected {count(width, 'cell')} as in the header, "
-                        f"got {len(row)}{_hint_at_header(path, form)}"
+                        f"got {len(row)}{_hint_at_skip(path, form)}"
                     )
                 if row:
                     yield row
@@ -619,18 +616,15 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
         raise TableError(f"{where}: expected {encoding.upper()}, got other bytes {hint}") from None
 
 
-def _hint_at_header(path: PathLike, form: TableFormat) -> str:
-    """Return the remedy if all later lines have more cells than the first lines, or ""."""
+def _hint_at_skip(path: PathLike, form: TableFormat) -> str:
+    """Return the remedy for lines before the header, or ""."""
     records = _sniff(path, form)
-    rows, width = [row for _, row in records], len(records[-1][1])
-    if short := _count_short(rows):
-        return (
-            f"; all later lines have {width} cells: --skip {records[short - 1][0]} "
-            "(TableFormat(skip=) in Python) leaves out the lines before the header"
-        )
-    if len(rows) > 2 and {len(row) for row in rows[1:]} == {len(rows[0]) + 1}:
-        return " in all lines: name the column of row names (in R: write.csv, or col.names=NA)"
-    return ""
+    if not (short := _count_short([row for _, row in records])):
+        return ""
+    return (
+        f"; all later lines have {len(records[-1][1])} cells: --skip {records[short - 1][0]} "
+        "(TableFormat(skip=) in Python) leaves out the lines before the header"
+    )
 
 
 # Parquet

@@ -198,8 +198,7 @@ class TableSchema:
 
         def infer(name: str) -> Column | LeftOut | Target:
             if name == target:
-                if task is None:
-                    notes.extend(describe_task(frame[name]))
+                notes.extend(_describe_target(frame[name], task))
                 return Target.fit(frame[name], task)
             options = (missing, name in keep, name in categorical, date_order, notes)
             return ColumnProfile(name, frame[name], *options).infer()
@@ -349,8 +348,8 @@ def guess_task(y: npt.ArrayLike | None) -> Task:
     return "classification" if few and is_integer(values).all() else "regression"
 
 
-def describe_task(column: pd.Series) -> list[str]:
-    """State the assumed task of a target of integers; warn of a value that may mean "missing"."""
+def _describe_target(column: pd.Series, task: Task | None) -> list[str]:
+    """State the task assumed for integers; warn of a value that may mean "missing"."""
     if infer_kind(column) != "numeric" or column.isna().any():
         return []
     values, name = read_numbers(column), quoted(column.name)
@@ -365,7 +364,7 @@ def describe_task(column: pd.Series) -> list[str]:
             stacklevel=4,
         )
     recurring = len(levels) <= max(MAX_CLASSES, len(values) / ROWS_PER_CLASS)
-    if len(levels) < 3 or not recurring or not is_integer(values).all():
+    if task or len(levels) < 3 or not recurring or not is_integer(values).all():
         return []
     used, other, remedy = "numbers", "classes", "classification"
     if guess_task(values) == "classification":
