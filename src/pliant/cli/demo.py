@@ -11,7 +11,8 @@ import pandas as pd
 import typer
 from sklearn.datasets import load_breast_cancer, make_friedman1
 
-from pliant.cli.compare import Plan, check_finished, parse_duration, race, results_as_text
+from pliant.cli.compare import Plan, parse_duration, race, results_as_text
+from pliant.cli.exit_codes import ExitCode
 from pliant.cli.options import Seed, option
 from pliant.cli.outputs import check_outputs, print_result
 from pliant.cli.report import quote_path
@@ -58,7 +59,10 @@ def demo(
         f"  pliant predict {model} {table} --interval 0.9\n"
         f"  pliant compare YOUR_TABLE.csv --target COLUMN --report report.html"
     )
-    check_finished(results)
+    if results[-1].interrupted:
+        raise typer.Exit(ExitCode.INTERRUPTED)
+    if all(result.best is None for result in results):
+        raise ValueError("no method finished a fold: raise --budget")
 
 
 def _make_tables() -> dict[str, pd.DataFrame]:

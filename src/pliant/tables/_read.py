@@ -370,8 +370,11 @@ def _detect_separator(path: PathLike, form: TableFormat) -> str:
     If none fits, lines before the header may be the reason.
     """
     scores, late, unused = dict[str, Any](), dict[str, Any](), list[str]()
+    lines = _first_lines(path, form)
     for sep in (",", ";", "\t", "|", " "):
-        rows = [row for _, row in _sniff(path, replace(form, sep=sep))]
+        if sep == " " and (scores or late):
+            break
+        rows = [row for _, row in _sniff(lines, replace(form, sep=sep))]
         rest = rows[1:] or rows
         cells = [cell for row in rest for cell in row]
         numbers = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
@@ -384,7 +387,7 @@ def _detect_separator(path: PathLike, form: TableFormat) -> str:
         if rows and sep != " " and _count_short(rows):
             late[sep] = (numeric, len(rows[-1]))
     blanks = scores.pop(" ", (0.0, 0.0))
-    if not scores and not late and blanks[0] == 1.0 and blanks[1] >= 0.5:
+    if blanks[0] == 1.0 and blanks[1] >= 0.5:
         raise TableError(
             f"{quoted(path, 200)}: expected cells separated by a comma, semicolon, tab or |, got "
             "runs of blanks: add --sep ' ' (or --sep , if this is one column)"
@@ -396,14 +399,19 @@ def _detect_separator(path: PathLike, form: TableFormat) -> str:
     return best or [*unused, ","][0]
 
 
-def _sniff(path: PathLike, form: TableFormat) -> list[tuple[int, list[str]]]:
-    """Return up to 1000 records of the first 256 KB, each with the number of its last line."""
+def _first_lines(path: PathLike, form: TableFormat) -> list[str]:
+    """Return the complete lines of the first 256 KB."""
     with _open(path) as file:
         data = file.read(1 << 18)
         cut = bool(file.read(1))
     text = data.decode(str(form.encoding), errors="replace")
     lines = io.StringIO(text, newline="\n").readlines()
-    reader = _split(lines[form.skip : len(lines) - (cut and len(lines) > 1)], form)
+    return lines[:-1] if cut and len(lines) > 1 else lines
+
+
+def _sniff(lines: Sequence[str], form: TableFormat) -> list[tuple[int, list[str]]]:
+    """Return up to 1000 records, each with the number of its last line."""
+    reader = _split(lines[form.skip :], form)
     records: list[tuple[int, list[str]]] = []
     with suppress(csv.Error):  # the full read reports the error with its line
         records.extend(islice(((form.skip + reader.line_num, row) for row in reader if row), 1000))
@@ -551,15 +559,13 @@ def _read_with_arrow(path: PathLike, width: int, form: TableFormat) -> Iterator[
 
 def _read_with_python(path: PathLike, width: int, form: TableFormat) -> Iterator[pa.Table]:
     """Yield the records of a file in any encoding, also between runs of blanks."""
-    pa, missing = require("pyarrow"), {"", *form.na_values}
-    records = _read_records(path, form)
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    records, keys = _read_records(path, form), [str(k) for k in range(width)]
+    missing = pa.array(["", *form.na_values])
     while rows := list(islice(records, 1 + 100_000 // width)):
-        columns = [
-            [None if c in missing else c for c in cells] for cells in zip(*rows, strict=True)
-        ]
-        yield pa.table(
-            [pa.array(cells, pa.string()) for cells in columns], [str(k) for k in range(width)]
-        )
+        columns = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
+        gaps = [pc.is_in(column, value_set=missing) for column in columns]
+        yield pa.table(list(map(pc.if_else, gaps, [None] * width, columns)), keys)
 
 
 def _is_suspicious(batch: Any) -> bool:
@@ -607,7 +613,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
             if "\0" in text:
                 utf = "UTF-16 without a byte order mark needs --encoding utf-16-le or utf-16-be"
                 raise TableError(f"{where}: expected text, got binary data ({utf})")
-            if wrong := re.search("[\udc80-\udcff]", text):
+            if not text.isascii() and (wrong := re.search("[\udc80-\udcff]", text)):
                 byte, shown = ord(wrong[0]) - 0xDC00, encoding.removesuffix("-sig").upper()
                 raise TableError(f"{where}: expected {shown}, got the byte 0x{byte:02x} {hint}")
             yield text
@@ -618,7 +624,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
 
 def _hint_at_skip(path: PathLike, form: TableFormat) -> str:
     """Return the remedy for lines before the header, or ""."""
-    records = _sniff(path, form)
+    records = _sniff(_first_lines(path, form), form)
     if not (short := _count_short([row for _, row in records])):
         return ""
     return (
