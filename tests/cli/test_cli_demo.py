@@ -52,3 +52,11 @@ def test_the_commands_that_it_prints_run(demo, place):
         done = captured(*words, *options)
         assert done.code == 0, done.err
     assert "low,high" in done.out
+
+
+def test_a_demo_without_a_finished_fold_fails(place):
+    done = captured("demo", "--budget", "0.001s", "--out", "b")
+    assert (done.code, done.err.splitlines()[-1]) == (
+        2,
+        "Error: no method finished a fold: raise --budget",
+    )

@@ -32,6 +32,9 @@ VALUES = [
     ("of_library", "of_command"),
     [
         ("leave it out (drop=[...])", "leave it out (--drop)"),
+        ("(keep=['a', 'b, c'] restores them)", "(--keep 'a' --keep 'b, c' restores them)"),
+        ("TableFormat(skip=2) leaves out", "--skip 2 leaves out"),
+        ("classes (task='regression' for", "classes (--task regression for"),
         ("as missing (na_values=['a b])'])", "as missing (--na-values 'a b])')"),
         ("set missing='impute'", "add --missing impute"),
         (

@@ -13,6 +13,7 @@ from pliant import TableError
 from pliant.cli.predict import TablePredictor
 from pliant.persistence import load, save
 from pliant.tables import TableFeatures, read_table
+from tests.cli.conftest import patients, write
 
 
 def expected(model, table, method="predict"):
@@ -137,3 +138,23 @@ def test_an_interrupted_file_is_not_there(pliant, folder, models, monkeypatch):
     assert len(calls) == 2
     assert max(calls) == 10_000
     assert sorted(p.name for p in folder.iterdir()) == ["long.csv", "patients.csv"]
+
+
+def test_an_interval_of_classes_is_refused_with_the_remedy(refused, models):
+    line = refused("predict", models["sick"], "patients.csv", "--interval", 0.9)
+    assert line == (
+        "--interval needs a regression model of lab-rbf or a blend, got a classification model "
+        "(pliant fit --task regression fits a target of numbers)"
+    )
+
+
+def test_unknown_categories_are_counted_over_all_chunks(pliant, models, folder):
+    lines = patients()
+    new = [line.replace(",red,", ",teal,") for line in lines[1:]]
+    write("t.csv", lines[0], *new * 200)
+    rows = 200 * sum(",teal," in line for line in new)
+    done = pliant("predict", models["sick"], "t.csv", "--out", "p.csv")
+    assert done.code == 0
+    expected = f"such as 'teal', in {rows} rows: they are encoded as an unknown category"
+    assert done.err.splitlines()[-1].endswith(expected)
+    assert done.err.count("teal") == 1

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pliant import cli
 from pliant._version import __version__
 from pliant.cli import main
 from tests.cli.conftest import NOTE, patients, write
@@ -155,3 +156,14 @@ def test_an_ascii_terminal_gets_replacements_but_predictions_are_utf8(folder):
 def test_nothing_is_written_beside_the_table(folder, pliant):
     assert pliant("fit", "patients.csv", "--target", "sick", "--method", "linear").code == 0
     assert [path.name for path in Path().iterdir()] == ["patients.csv"]
+
+
+@posix_only
+def test_a_second_sigterm_does_not_disturb_the_cleanup():
+    usual = signal.signal(signal.SIGTERM, cli._terminate)
+    try:
+        with pytest.raises(cli._Terminated):
+            signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, usual)

@@ -157,3 +157,25 @@ def test_a_solver_that_was_stopped_says_so_once(pliant, folder):
     warnings = [line for line in done.err.splitlines() if line.startswith("Warning: ")]
     assert len(warnings) == 1
     assert "DANKClassifier stopped after" in warnings[0]
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_scores_are_compared_with_those_of_a_constant(pliant, folder, better):
+    rows = [
+        (k * 37 % 101, "yes" if (k * 37 % 101 > 70 if better else k % 4 == 0) else "no")
+        for k in range(80)
+    ]
+    write("t.csv", "a,y", *(f"{a},{y}" for a, y in rows))
+    share = np.mean([y == "no" for _, y in rows])
+    words = (
+        ("--method", "dank", "--json", "r.json")
+        if better
+        else ("--method", "dummy", "--json", "r.json")
+    )
+    done = pliant("fit", "t.csv", "--target", "y", *words)
+    assert done.code == 0, done.err
+    assert f"Always predicting 'no' has accuracy {share:.4g}." in done.out
+    assert ("The model is not better than that." in done.out) != better
+    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert found["data"]["most_frequent"] == {"class": "no", "share": pytest.approx(share)}
+    assert "AUC" in found["cross_validation"]["scores"]

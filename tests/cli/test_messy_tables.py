@@ -178,3 +178,38 @@ def test_chosen_columns_and_probabilities_are_written_through(pliant, messy):
     taken.to_csv("taken.csv", index=False)
     refused = pliant("predict", "m.pliant", "taken.csv", "--columns", "prediction")
     assert "--columns 'prediction' is the name of an output column" in refused.err
+
+
+def test_a_joined_file_of_a_logger(pliant, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        "a,b,quality",
+        "m,kg,-",
+        *(f"{k}.5,{k % 9}.25,{'good' if k % 3 else 'bad'}" for k in range(16)),
+    ]
+    Path("t.csv").write_text("\n".join(["# Logger 7", *lines * 12, ""]), encoding="utf-8")
+    fit = (
+        "fit",
+        "t.csv",
+        "--target",
+        "quality",
+        "--method",
+        "dank",
+        "--cv",
+        0,
+        "--out",
+        "m.pliant",
+    )
+    refused = pliant(*fit)
+    assert (refused.code, "--skip 1 " in refused.err) == (2, True)
+    done = pliant(*fit, "--skip", 1)
+    assert done.code == 0, done.err
+    assert "192 rows, 2 columns, 2 classes" in done.out
+    assert done.err.splitlines()[:3] == [
+        "Note: read with 1 line skipped",
+        "Note: left out: 11 rows equal to the header",
+        "Note: left out: 12 rows below the header, with 'm', 'kg' for numbers",
+    ]
+    assert pliant("predict", "m.pliant", "t.csv").code == 2
+    done = pliant("predict", "m.pliant", "t.csv", "--skip", 1)
+    assert (done.code, len(done.out.splitlines())) == (0, 193)

@@ -92,7 +92,7 @@ def test_the_report_and_the_facts(pliant, folder, table):
     shown = pliant("info", "m.pliant").out
     for text in (done.out, shown):
         assert f"most relevant   '{largest}' {share}, " in text
-        assert f"held-out score  {function['held_out_score']:.4g}\n" in text
+        assert f"held-out score  {function['held_out_score']:.4g} (R2 on rows" in text
         assert max(map(len, text.splitlines())) < 80
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -54,6 +55,133 @@ def test_every_kind_of_file_gives_the_same_frame(tmp_path, name):
 )
 def test_layouts_of_the_same_table(tmp_path, text):
     assert read_table(put(tmp_path, text)).to_dict("list") == {"a": [1], "b": ["x"]}
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_threads_of_arrow_call_no_python(tmp_path, name, monkeypatch):
+    opened, original = [], arrow_csv.open_csv
+
+    def open_csv(file, *options):
+        opened.append(file)
+        return original(file, *options)
+
+    monkeypatch.setattr(arrow_csv, "open_csv", open_csv)
+    text = b"a,b\n1,2\n3,4,5\n"
+    with pytest.raises(TableError, match="line 3: expected 2 cells as in the header, got 3"):
+        read_table(put(tmp_path, gzip.compress(text) if name.endswith("gz") else text, name))
+    assert [type(file) in (pa.OSFile, pa.CompressedInputStream) for file in opened] == [True]
+
+
+def rows(n, sep=",", mark="."):
+    lines = [[f"{k}{mark}25", f"{k % 7}{mark}5", "good" if k % 3 else "bad"] for k in range(n)]
+    return "".join(sep.join(line) + "\n" for line in lines)
+
+
+NAMES = "a,b,y\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize(
+    ("text", "n", "note"),
+    [
+        (3 * (NAMES + rows(16)), 48, "2 rows equal to the header"),
+        (2 * (" a ,b,y\n" + rows(8)), 16, "1 row equal to the header"),
+        (NAMES + "m,kg,-\n" + rows(9), 9, "1 row below the header, with 'm', 'kg' for numbers"),
+        (
+            2 * (NAMES + "m,%,\n" + rows(9)),
+            18,
+            "2 rows below the header, with 'm', '%' for numbers",
+        ),
+        (
+            NAMES + "m,%,\n,Avg,\n" + rows(9),
+            9,
+            "2 rows below the header, with 'm', '%' for numbers",
+        ),
+    ],
+    ids=["joined", "blanks", "units", "joined units", "two rows of units"],
+)
+def test_headers_and_units_are_no_data(tmp_path, recwarn, text, n, note, encoding):
+    path = put(tmp_path, text.encode(encoding))
+    frame = read_table(path)
+    assert [*frame] == ["a", "b", "y"]
+    assert [len(frame), *map(str, frame.dtypes.iloc[:2])] == [n, "float64", "float64"]
+    assert {*frame["y"]} == {"good", "bad"}
+    assert f"left out: {note}" in frame.attrs["format"]["notes"]
+    form = detect_format(path)
+    assert list(form.notes) == frame.attrs["format"]["notes"]
+    pd.testing.assert_frame_equal(pd.concat(iter_table(path, 5, form)), frame)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (NAMES + "?,NA,good\n" + rows(9), 10),
+        (NAMES + "unknown,1,good\n" + rows(9), 10),
+        (NAMES + "u,v,good\n" + rows(4), 5),
+        (NAMES + rows(6) + "m,kg,-\n" + rows(4), 11),
+    ],
+    ids=["gaps", "a number", "few rows", "later"],
+)
+def test_other_rows_are_data(tmp_path, text, kept):
+    assert len(read_table(put(tmp_path, text))) == kept
+
+
+@pytest.mark.parametrize(
+    ("before", "skip"),
+    [
+        ("# a comment\n", 1),
+        ("# two comments\n# and a blank line\n\n", 2),
+        ("sep=;\n", 1),
+        ("Logger: X\nSerial;12\nSite;Nord\nStart;1.5.2024\n", 4),
+    ],
+    ids=["comment", "comments", "sep", "logger"],
+)
+@pytest.mark.parametrize("sep", [",", ";", "\t"])
+def test_lines_before_the_header(tmp_path, before, skip, sep):
+    before, mark = before.replace(";", sep), "," if sep == ";" else "."
+    path = put(tmp_path, before + sep.join("aby") + "\n" + rows(9, sep, mark))
+    with pytest.raises(
+        TableError, match=rf"all later lines have 3 cells: TableFormat\(skip={skip}\) "
+    ):
+        read_table(path)
+    frame = read_table(path, form=TableFormat(skip=skip))
+    assert frame.to_dict() == read_table(put(tmp_path, NAMES + rows(9), "plain.csv")).to_dict()
+
+
+def test_a_first_line_of_one_cell_above_data(tmp_path):
+    path = put(tmp_path, "|1x3 Cross validator\n" + rows(30))
+    with pytest.raises(TableError, match=r"expected 1 cell as in the header, got 3; .*skip=1\) "):
+        read_table(path)
+    frame = read_table(path, form=TableFormat(skip=1, header=False))
+    assert (frame.shape, list(frame)) == ((30, 3), ["column 1", "column 2", "column 3"])
+    with pytest.raises(TableError, match="is empty below line 99"):
+        read_table(path, form=TableFormat(skip=99))
+    with pytest.raises(ValueError, match="expected skip >= 0, an integer, got -1"):
+        TableFormat(skip=-1)
+
+
+def test_a_header_without_a_name_for_row_names_is_no_line_to_skip(tmp_path):
+    with pytest.raises(TableError, match=r"expected 3 cells as in the header, got 4$"):
+        read_table(put(tmp_path, "a,b,y\n1,2,3,4\n2,3,4,5\n3,4,5,6\n"))
+
+
+def test_runs_of_blanks_are_one_separator(tmp_path):
+    path = put(tmp_path, "  a   b    y \n" + rows(9, "   "))
+    with pytest.raises(TableError, match=r"got runs of blanks: set TableFormat\(sep=' '\)"):
+        read_table(path)
+    plain = read_table(put(tmp_path, NAMES + rows(9), "plain.csv"))
+    assert read_table(path, form=TableFormat(sep="space")).to_dict() == plain.to_dict()
+    quoted = put(tmp_path, 'a  "a name"\n1   "x  y"\n\n 2\t z \n')
+    frame = read_table(quoted, form=TableFormat(sep=" "))
+    assert frame.to_dict("list") == {"a": [1, 2], "a name": ["x  y", "z"]}
+    with pytest.raises(TableError, match="line 3: expected 2 cells as in the header, got 3"):
+        read_table(put(tmp_path, "a b\n1 2\n1 2 3\n"), form=TableFormat(sep=" "))
+
+
+def test_one_column_of_words_or_decimal_commas_is_one_column(tmp_path):
+    assert read_table(put(tmp_path, "full name\nEva Meier\nJo Bell\n")).shape == (2, 1)
+    assert read_table(put(tmp_path, "x\n1,5\n2,5\n3,5\n"))["x"].tolist() == [1.5, 2.5, 3.5]
 
 
 def test_cells_may_hold_delimiters_quotes_and_lines(tmp_path):

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -158,16 +159,94 @@ def test_columns_without_any_value_are_left_out():
 # Categories
 
 
-def test_an_unknown_category_has_a_number_of_its_own_and_is_reported_once():
-    table = frame_of(age=[1, 1], colour=["teal", "mauve"], member=[True] * 2, height=[1, 1])
-    told = set()
-    with pytest.warns(UnknownCategoryWarning, match="'colour' has the value 'teal'") as caught:
-        features = SCHEMA.features(table, told)
+def test_unknown_categories_have_a_number_of_their_own_and_are_counted():
+    table = frame_of(
+        age=[1] * 3, colour=["teal", "red", "mauve"], member=[True] * 3, height=[1] * 3
+    )
+    message = "'colour' has values that .* such as 'teal', in 2 rows: they are encoded"
+    with pytest.warns(UnknownCategoryWarning, match=message) as caught:
+        features = SCHEMA.features(table)
     assert len(caught) == 1
-    np.testing.assert_array_equal(features[:, 1], 3)
+    np.testing.assert_array_equal(features[[0, 2], 1], 3)
+    unknown = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        np.testing.assert_array_equal(SCHEMA.features(table, told), features)
+        for _ in range(2):
+            np.testing.assert_array_equal(SCHEMA.features(table, unknown), features)
+    assert unknown == {"colour": ("teal", 4)}
+
+
+@pytest.mark.parametrize("values", [["a", "b", "c"], [1, 2, 3]], ids=["texts", "integers"])
+def test_dictionaries_of_arrow_are_categories(values):
+    frame = pd.DataFrame({"x": np.arange(30) % 7, "s": values * 10, "y": ["u", "v", "w"] * 10})
+    plain = frame.astype({"s": "category", "y": "category"})
+    arrow = pa.Table.from_pandas(plain).to_pandas(types_mapper=pd.ArrowDtype)
+    assert str(arrow.dtypes["s"]).startswith("dictionary<")
+    schema = TableSchema.fit(arrow, "y")
+    assert schema == TableSchema.fit(plain, "y")
+    assert schema.columns[1].categories == tuple(map(str, values))
+    np.testing.assert_array_equal(schema.features(arrow), schema.features(plain))
+    assert schema.target_values(arrow).tolist() == frame["y"].tolist()
+    features = TableFeatures().fit(arrow[["x", "s"]])
+    assert features.transform(arrow[["x", "s"]]).shape == (30, 4)
+
+
+@pytest.mark.parametrize(
+    ("values", "note"),
+    [
+        ([*range(11)] * 10, "the 11 integers in 'y' are classes (task='regression' for numbers)"),
+        (
+            [*range(11)] * 5,
+            "the 11 integers in 'y' are numbers (task='classification' for classes)",
+        ),
+        (
+            [*range(28)] * 20,
+            "the 28 integers in 'y' are numbers (task='classification' for classes)",
+        ),
+        ([*range(99)] * 5, None),
+        ([0, 1] * 20, None),
+        ([0.5, 1, 2] * 20, None),
+        (["a", "b", "c"] * 20, None),
+    ],
+)
+def test_the_assumed_task_is_stated(values, note):
+    frame = pd.DataFrame({"x": np.arange(len(values)) % 7, "y": values})
+    assert TableSchema.fit(frame, "y").notes == (() if note is None else (note,))
+    for task in ("classification", "regression") if note else ():
+        assert TableSchema.fit(frame, "y", task=task).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "times", "others", "warned"),
+    [
+        (-200, 3, (2, 1479), True),
+        (-999, 2, (0.5, 3), True),
+        (999, 2, (0.5, 40), True),
+        (-999, 1, (0.5, 3), False),
+        (-999, 3, (-1200, 300), False),
+        (0, 9, (1000, 1200), False),
+        (-3, 5, (0.5, 3), False),
+    ],
+)
+def test_a_repeated_value_far_outside_a_target_is_warned_of(value, times, others, warned, recwarn):
+    y = [*np.linspace(*others, 40), *[value] * times]
+    TableSchema.fit(pd.DataFrame({"x": np.arange(len(y)) % 7, "y": y}), "y", task="regression")
+    found = [str(each.message) for each in recwarn.list]
+    low, high = (f"{end:g}" for end in others)
+    assert found == warned * [
+        f"column 'y': {times} rows hold {value}, far outside the other values, {low} to {high}: if "
+        f"it means missing, set na_values=['{value}']"
+    ]
+
+
+def test_the_remedy_names_all_columns_left_out():
+    frame = pd.DataFrame({"id": range(30), "one": [1] * 30, "x": np.arange(30) % 7})
+    assert TableSchema.fit(frame).remarks()[0].endswith("(keep=['id', 'one'] restores them)")
+    assert (
+        TableSchema.fit(frame.drop(columns="id"))
+        .remarks()[0]
+        .endswith("(keep=['one'] restores it)")
+    )
 
 
 @pytest.mark.parametrize(

@@ -103,4 +103,5 @@ def _exit_at_once(*_: object) -> None:
 
 
 def _terminate(*_: object) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: None)  # `timeout` sends two, the second during cleanup
     raise _Terminated

@@ -18,6 +18,7 @@ from pliant._version import __version__
 from pliant.cli.exit_codes import ExitCode
 from pliant.cli.outputs import diagnostics, print_status
 from pliant.comparison.text import shortage
+from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 
 COMMANDS = {
@@ -34,7 +35,7 @@ USAGE_ERROR = typer.BadParameter.__base__ or typer.BadParameter
 """Base class of usage errors: from click, or from its copy in newer versions of typer."""
 
 WRONG_INPUT = (USAGE_ERROR, ValueError, TypeError)
-"""Errors caused by invalid options or data; TableError and ModelFileError are ValueErrors."""
+"""Errors caused by invalid options or data; TableError is a ValueError."""
 
 
 def application(argv: Container[str] = COMMANDS) -> typer.Typer:
@@ -137,8 +138,11 @@ def _discard_stdout() -> None:
 def exit_code(error: Exception) -> int:
     """Return 2 for invalid usage or data, and 1 for other errors.
 
-    An error number in the chain of errors means that the system could not read or write a file.
+    An error number in the chain of errors means that the system could not read or write a file; a
+    file that is no model counts as such.
     """
+    if isinstance(error, ModelFileError):
+        return ExitCode.FAILED
     reason: BaseException | None = error
     while reason is not None:
         if isinstance(reason, OSError) and reason.errno is not None:

@@ -214,8 +214,8 @@ def race(plan: Plan) -> list[ComparisonResult]:
     budget = parse_duration(plan.budget)
     ends = time.monotonic() + (budget or 0.0)  # includes the time to read the tables
     _check_options(plan)
-    warm_up(plan.jobs or cpu_count())
     try:
+        warm_up(plan.jobs or cpu_count())
         tables = _read_tables(plan)
         _check_journals(plan, tables)
     except BaseException:

@@ -61,6 +61,8 @@ def demo(
     )
     if results[-1].interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
+    if all(result.best is None for result in results):
+        raise ValueError("no method finished a fold: raise --budget")
 
 
 def _make_tables() -> dict[str, pd.DataFrame]:

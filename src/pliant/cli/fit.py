@@ -150,6 +150,7 @@ def train(
             "target": sample.target,
             "task": sample.task,
             "classes": classes if sample.task == "classification" else None,
+            "most_frequent": _most_frequent(sample),
             "rows": n_rows,
             "columns": {column.name: column.kind for column in schema.columns},
             "left_out": {column.name: column.reason for column in schema.left_out},
@@ -196,6 +197,15 @@ def _make_learner(
         if chosen := [f"{name}={value}" for name, value in many.items() if name not in given]:
             print_status(f"Note: {', '.join(chosen)} is the default for {fewest} or more rows")
     return replace(method, given=given).make_estimator(sample.task, seed=seed, n_rows=n_rows)
+
+
+def _most_frequent(sample: Sample) -> dict[str, Any] | None:
+    """Return the most frequent class and its share of the labelled rows; None for regression."""
+    if sample.task == "regression":
+        return None
+    labels, counts = np.unique(sample.y[sample.labelled(sample.y)], return_counts=True)
+    most = int(counts.argmax())
+    return {"class": labels[most].item(), "share": float(counts[most] / counts.sum())}
 
 
 def _check_labels(sample: Sample) -> None:

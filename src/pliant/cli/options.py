@@ -95,7 +95,9 @@ class TableOptions:
 
 def _table_format(
     *,
-    sep: Annotated[Text, option("CHARACTER", "Cell separator; default: detected.")] = None,
+    sep: Annotated[
+        Text, option("CHARACTER", "Cell separator, ' ' for blanks; default: detected.")
+    ] = None,
     decimal: Annotated[Text, option(".|,", "Decimal mark; default: detected.")] = None,
     thousands: Annotated[Text, option("CHARACTER", "Thousands mark; default: detected.")] = None,
     encoding: Annotated[Text, option("NAME", "Such as utf-8 or cp1252; default: detected.")] = None,
@@ -103,10 +105,11 @@ def _table_format(
     no_header: Annotated[
         bool, flag("--no-header", "The first line is data; columns are 'column 1', ...")
     ] = False,
+    skip: Annotated[int, option("N", "Leave out N lines before the header.", min=0)] = 0,
 ) -> TableFormat:
     """Return the file format that the options set; omitted properties are detected."""
     header = False if no_header else None
-    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header)
+    return TableFormat(sep, decimal, thousands, encoding, tuple(na_values or ()), header, skip)
 
 
 def _table_options(

@@ -23,8 +23,8 @@ STDOUT = Path("-")
 SPELLED = re.compile(
     r"(?P<verb>set )?(?P<call>TableFormat\()?"
     r"\b(?P<name>sep|decimal|thousands|encoding|na_values|header|texts|drop|keep|categorical"
-    r"|missing|date_order|group|time|resume)"
-    r"=(?P<value>\.\.\.|False|'[^']*'|\[(?:\.\.\.|'.*?')\])(?(call)\))"
+    r"|missing|date_order|group|time|resume|skip|task)"
+    r"=(?P<value>\.\.\.|False|\d+|'[^']*'|\[(?:\.\.\.|'.*?')\])(?(call)\))"
 )
 """Parameters as messages of the library name them: ``drop=[...]``, ``TableFormat(decimal='.')``."""
 
@@ -46,6 +46,8 @@ def _option_for(match: re.Match[str]) -> str:
     else:
         option = f"--{RENAMED.get(name, name).replace('_', '-')}"
         shown = value[1:-1] if value[0] in "['" else value
+        if value[0] == "[":
+            shown = shown.replace("', '", f"' {option} '")
         option += "" if shown == "..." else f" {shown}"
     return f"add {option}" if verb else option
 

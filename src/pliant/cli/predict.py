@@ -31,6 +31,7 @@ from pliant.tables import (
     write_csv,
     write_predictions,
 )
+from pliant.tables._columns import UnknownCells, warn_of_unknown
 from pliant.tables._names import check_present
 from pliant.tables._read import iter_with_texts
 
@@ -92,9 +93,10 @@ def predict(
         if isinstance(sys.stdout, io.TextIOWrapper):
             sys.stdout.reconfigure(encoding="utf-8", newline="")
         write_csv(sys.stdout, predictions)
-        return
-    write_predictions(out, predictions)
-    print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
+    else:
+        write_predictions(out, predictions)
+        print_status(f"Wrote {predictor.n_rows} predictions to {quoted(out, 200)}")
+    warn_of_unknown(predictor.unknown)
 
 
 def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
@@ -130,7 +132,8 @@ def _check_prediction(model: Any, features: int, path: Path) -> None:
 class TablePredictor:
     """Predict the chunks of a table in order.
 
-    `reading` is the format of the training table; `n_rows` counts the predicted rows.
+    `reading` is the format of the training table; `n_rows` counts the predicted rows, and `unknown`
+    those with unknown categories.
     """
 
     def __init__(
@@ -151,8 +154,12 @@ class TablePredictor:
         if interval is not None:
             check_share("--interval", interval)
             if not hasattr(self._model, "predict_interval"):
+                got, remedy = f"a model of {kind}", ""
+                if hasattr(self._model, "classes_"):
+                    got = "a classification model"
+                    remedy = " (pliant fit --task regression fits a target of numbers)"
                 needed = "a regression model of lab-rbf or a blend"
-                raise ValueError(f"--interval needs {needed}, got {kind}")
+                raise ValueError(f"--interval needs {needed}, got {got}{remedy}")
         self._interval = interval
         if decision and not hasattr(self._model, "decision_function"):
             raise ValueError("--decision needs a classification model, got a regression model")
@@ -162,7 +169,7 @@ class TablePredictor:
         self._proba = proba
         self._threshold = None if threshold is None else self._parse_threshold(threshold)
         self._columns = tuple(dict.fromkeys(columns))
-        self._reported: set[str] = set()
+        self.unknown: dict[str, UnknownCells] = {}
         self.n_rows: int = 0
 
     def _parse_threshold(self, threshold: str) -> tuple[int, float]:
@@ -193,7 +200,7 @@ class TablePredictor:
         import pandas as pd
 
         check_present(self._columns, list(map(str, frame)))
-        X = self._schema.features(frame, self._reported)
+        X = self._schema.features(frame, self.unknown)
         columns: dict[str, Any] = {"prediction": self._predict(X)}
         if self._proba:
             columns |= self._class_columns("probability", self._model.predict_proba(X))

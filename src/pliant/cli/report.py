@@ -111,6 +111,7 @@ def format_fit(result: Mapping[str, Any]) -> str:
         score = TextColumn("score", "mean ± spread", 4)
         columns = TextColumn("name", f"{cv['folds']} folds"), score
         blocks.append(text_table(rows, columns).rstrip())
+        blocks.append(wrap(_compare_with_constant(data, cv["scores"])))
     learned = [*kernel_facts(fit["kernel"]), *function_facts(fit["n_support"], fit["functions"])]
     blocks.append(format_facts([*learned, ("time", f"{fit['seconds']:.3g} s for this fit")]))
     if result["model_file"] is None:
@@ -118,6 +119,18 @@ def format_fit(result: Mapping[str, Any]) -> str:
     path = quote_path(result["model_file"])
     ending = f"Saved {path}\nNext: pliant predict {path} TABLE --out predictions.csv"
     return "\n\n".join([*blocks, ending])
+
+
+def _compare_with_constant(data: Mapping[str, Any], scores: Mapping[str, Any]) -> str:
+    """Compare the scores with those of a constant prediction."""
+    if (most := data["most_frequent"]) is None:
+        constant, base, name = f"the mean of {quoted(data['target'], 30)}", 0.0, "R2"
+    else:
+        constant, base, name = quoted(most["class"], 30), most["share"], "accuracy"
+    sentence = f"Always predicting {constant} has {name} {base:.4g}."
+    if name in scores and scores[name]["mean"] < base + 0.5 / data["rows"]:  # half a row
+        return f"{sentence} The model is not better than that."
+    return sentence
 
 
 def kernel_facts(kernel: Mapping[str, Any]) -> list[Fact]:
@@ -173,6 +186,9 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
     titles = {"rank": "rank of P", "held_out_score": "held-out score"}
     keys = ("eta", "rank", "parts", "members", "held_out_score")
     printed += [(titles.get(key, key), format_number(part[key])) for key in keys if key in part]
+    if printed and printed[-1][0] == titles["held_out_score"]:
+        name, score = printed[-1]
+        printed[-1] = (name, f"{score} (R2 on rows that chose the settings)")
     return [*printed, *_relevance_facts(part)]
 
 

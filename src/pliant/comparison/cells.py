@@ -36,7 +36,7 @@ from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_
 from pliant.comparison.metrics import Predictions, metrics_of
 from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
-from pliant.comparison.search import around, last_step, search
+from pliant.comparison.search import around, last_step, predict_all, search
 from pliant.comparison.text import known, shortage
 from pliant.core.progress import is_over
 from pliant.core.text import printable
@@ -176,14 +176,7 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:
     """Return a fitted method's predictions for X."""
-    model, own = fitted.model, fitted.own
-    values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
-    if classes is None or len(classes) == 0:  # CatBoost's regressor has no classes
-        return Predictions(values)
-    probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    ranks = hasattr(own, "decision_function") and not hasattr(own, "predict_proba")
-    decision = own.decision_function(X) if ranks else None
-    return Predictions(values, decision, probability, classes)
+    return predict_all(fitted.model, fitted.own, X)
 
 
 def scores_of(

@@ -97,7 +97,10 @@ def check_folds(sample: Sample, protocol: Protocol) -> None:
             )
     most = most_folds(sample.y, sample.task, sample.groups)
     if not sample.ordered and protocol.folds > most:
-        raise ValueError(f"expected folds <= {most} for these {what}, got {protocol.folds}")
+        raise ValueError(
+            f"expected at most {most} folds for these {what}, got {protocol.folds}: use fewer "
+            f"folds or more {what}"
+        )
     for repeat, fold in protocol.places():
         train, test = outer_split(sample, protocol, repeat, fold)
         y, groups = _target_of(sample, train)

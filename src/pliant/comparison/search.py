@@ -194,14 +194,25 @@ def cross_validate(
 ) -> list[dict[str, float]]:
     """Cross-validate a model on the folds of the first repeat.
 
-    Returns, for each fold, the scores of ``predict`` on labelled rows by metric title.
+    Returns, for each fold, the scores on labelled rows by metric title.
     """
     folds = []
     for fold in range(protocol.folds):
         train, test = outer_split(sample, protocol, 0, fold)
         fitted = clone(model).fit(sample.X[train], sample.y[train])
         test = test[sample.labelled(sample.y[test])]
-        predictions = Predictions(fitted.predict(sample.X[test]))
+        predictions = predict_all(fitted, fitted, sample.X[test])
         scores = {m.title: m.finite(sample.y[test], predictions) for m in metrics_of(sample.task)}
         folds.append({title: score for title, score in scores.items() if score is not None})
     return folds
+
+
+def predict_all(model: Any, own: Any, X: Array) -> Predictions:
+    """Predict with an estimator ``own``, and its probabilities with its calibrated ``model``."""
+    values, classes = np.ravel(own.predict(X)), getattr(own, "classes_", None)  # CatBoost: (n, 1)
+    if classes is None or len(classes) == 0:  # CatBoost's regressor has no classes
+        return Predictions(values)
+    probability = model.predict_proba(X) if hasattr(model, "predict_proba") else None
+    ranks = hasattr(own, "decision_function") and not hasattr(own, "predict_proba")
+    decision = own.decision_function(X) if ranks else None
+    return Predictions(values, decision, probability, classes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -295,8 +295,12 @@ NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNO
 text without spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
 
 
+UnknownCells: TypeAlias = tuple[str, int]
+"""The first unknown category of a column, and the number of rows with unknown ones."""
+
+
 class UnknownCategoryWarning(UserWarning):
-    """A categorical column holds a value that is not in the training table."""
+    """A categorical column holds values that are not in the training table."""
 
 
 @dataclass(frozen=True)
@@ -355,38 +359,41 @@ class Column:
             return tuple(f"{self.name} (hash {k})" for k in range(TEXT_WIDTH))
         return (self.name,)
 
-    def encode(self, column: pd.Series, reported: set[str]) -> Array:
+    def encode(self, column: pd.Series, unknown: dict[str, UnknownCells]) -> Array:
         """Return the column as float64 features, shape (n, len(feature_names)).
 
-        Missing values are NaN; an unknown category gets the code after the last one, with a warning
-        unless `reported` contains the column name. Raise TableError for a cell of another kind.
+        Missing values are NaN; an unknown category gets the code after the last one, and is counted
+        in `unknown`. Raise TableError for a cell of another kind.
         """
         if self.kind == "categorical":
-            return self._codes(read_texts(column), reported)[:, None]
+            return self._codes(read_texts(column), unknown)[:, None]
         if self.kind == "date":
             return calendar_features(read_dates(column, self.order), self.parts, self.origin)
         if self.kind == "text":
             return _hash_words(read_texts(column).tolist())
         return (read_booleans if self.kind == "boolean" else read_numbers)(column)[:, None]
 
-    def _codes(self, cells: npt.NDArray[np.object_], reported: set[str]) -> Array:
+    def _codes(self, cells: npt.NDArray[np.object_], unknown: dict[str, UnknownCells]) -> Array:
         """Return each cell's code; read an unknown ``1.0`` as ``1`` (pandas may add ``.0``)."""
         known: dict[str | None, float] = {None: np.nan}
         known |= {text: float(j) for j, text in enumerate(self.categories)}
-        unknown = float(len(self.categories))
-        codes = np.array(
-            [known.get(c, known.get(f"{c}".removesuffix(".0"), unknown)) for c in cells]
-        )
-        if (codes == unknown).any() and self.name not in reported:
-            reported.add(self.name)
-            value = cells[int((codes == unknown).argmax())]
-            warnings.warn(
-                f"column {quoted(self.name)} has the value {quoted(value)}, which is not in the "
-                "training table; it is encoded as an unknown category",
-                UnknownCategoryWarning,
-                stacklevel=2,
-            )
+        last = float(len(self.categories))
+        codes = np.array([known.get(c, known.get(f"{c}".removesuffix(".0"), last)) for c in cells])
+        if (new := codes == last).any():
+            value, rows = unknown.get(self.name, (cells[int(new.argmax())], 0))
+            unknown[self.name] = value, rows + int(new.sum())
         return codes
+
+
+def warn_of_unknown(unknown: Mapping[str, UnknownCells]) -> None:
+    """Warn of each column with unknown categories."""
+    for name, (value, rows) in unknown.items():
+        warnings.warn(
+            f"column {quoted(name)} has values that are not in the training table, such as "
+            f"{quoted(value)}, in {count(rows, 'row')}: they are encoded as an unknown category",
+            UnknownCategoryWarning,
+            stacklevel=3,
+        )
 
 
 def _hash_words(cells: Sequence[str | None]) -> Array:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
-from pliant.core.validation import check_choice
+from pliant.core.validation import check_choice, check_integer
 from pliant.tables._columns import MISSING, parse_float
 from pliant.tables._names import collect, from_json, listed, require, to_json
 
@@ -78,7 +78,7 @@ class TableFormat:
     Parameters
     ----------
     sep : str, optional
-        One character, or ``tab``.
+        One character, ``tab``, or ``space`` for any run of blanks.
     decimal : {".", ","}, optional
         The decimal mark.
     thousands : str, optional
@@ -90,6 +90,8 @@ class TableFormat:
     header : bool, optional
         True if the first line holds the column names, False to name the columns ``column 1`` and
         so on. None means True, with a warning if the first line looks like data.
+    skip : int, default=0
+        Number of lines before the header, >= 0.
     texts : sequence of str, default=()
         Columns to read as text, exactly as written.
     numbers : mapping of str to {"integer", "number"}, optional
@@ -106,6 +108,7 @@ class TableFormat:
     encoding: str | None = None
     na_values: tuple[str, ...] = ()
     header: bool | None = None
+    skip: int = 0
     texts: tuple[str, ...] = ()
     numbers: Mapping[str, NumberKind] | None = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -121,6 +124,7 @@ class TableFormat:
         object.__setattr__(self, "words", {k: tuple(v) for k, v in self.words.items()})
         if self.sep is not None and (len(self.sep) != 1 or self.sep in '"\r\n'):
             raise ValueError(f"expected a one-character sep=..., got {quoted(self.sep)}")
+        check_integer("skip", self.skip, least=0)
         check_choice("decimal", "." if self.decimal is None else self.decimal, DECIMALS)
         check_choice("thousands", self.thousands or " ", THOUSANDS)
         if self.thousands and self.thousands == self.decimal:
@@ -152,6 +156,7 @@ class TableFormat:
             (bool(self.thousands), f"thousands {thousands}"),
             (self.encoding not in (None, "utf-8", "utf-8-sig"), f"encoding {self.encoding}"),
             (self.header is False, "columns named by position"),
+            (self.skip > 0, f"{count(self.skip, 'line')} skipped"),
         ]
         return ", ".join(text for unusual, text in options if unusual)
 

@@ -11,8 +11,8 @@ import os
 import re
 import warnings
 import zlib
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain, islice
@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias, cast
 
 from pliant.core.exceptions import TableError
 from pliant.core.files import open_regular
-from pliant.core.text import printable, quoted
-from pliant.tables._columns import find_orders
+from pliant.core.text import count, printable, quoted
+from pliant.tables._columns import MISSING, find_orders
 from pliant.tables._infer import TableFormat, convert, gather_evidence, infer_format, set_missing
 from pliant.tables._names import check_unique, listed, name_blanks, require
 
@@ -79,8 +79,9 @@ def detect_format(
     form = _detect_options(files, given, usual)
     if not _is_csv(files[0]):
         return form
-    tables, wanted = _read_tables(files, None, form), None if usual is None else usual.numbers
-    return infer_format(gather_evidence(tables, form, wanted), form, usual)
+    aside, wanted = Counter[str](), None if usual is None else usual.numbers
+    tables = _read_tables(files, None, form, aside)
+    return _add_notes(infer_format(gather_evidence(tables, form, wanted), form, usual), aside)
 
 
 def read_table(
@@ -121,7 +122,8 @@ def read_table(
     """
     files = _find_files(path)
     form, tables, rows = _detect_options(files, form), list[Any](), 0
-    for table in _read_tables(files, stop, form):
+    aside = Counter[str]()
+    for table in _read_tables(files, stop, form, aside):
         tables.append(table)
         rows += table.num_rows
         if stop is not None and rows >= stop:
@@ -130,7 +132,7 @@ def read_table(
     if not _is_csv(files[0]):
         return _make_frame(whole, 0, form)
     form = form if form.numbers is not None else infer_format(gather_evidence(tables, form), form)
-    return _make_frame(convert(whole, form), 0, form, text=True)
+    return _make_frame(convert(whole, form), 0, _add_notes(form, aside), text=True)
 
 
 def iter_table(
@@ -169,7 +171,7 @@ def iter_with_texts(
     files = _find_files(path)
     text, form = _is_csv(files[0]), form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
-    tables = _read_tables(files, chunk_rows, form)
+    tables = _read_tables(files, chunk_rows, form, Counter())
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
@@ -195,12 +197,10 @@ def _detect_options(
     if not _is_csv(files[0]):
         return form
     encoding = _marked_encoding(files[0]) or form.encoding or _detect_encoding(files[0])
-    form = replace(form, encoding=encoding, sep=form.sep or _detect_separator(files[0], encoding))
-    records = _read_records(files[0], form)
-    first, rest = next(records), list[list[str]]()
-    with suppress(TableError):  # the full read reports the error
-        rest.extend(islice(records, 1 + 100_000 // len(first)))
-    if form.header is None and _is_data(first, rest):
+    form = replace(form, encoding=encoding)
+    form = replace(form, sep=form.sep or _detect_separator(files[0], form))
+    first, rest = _read_start(files[0], form, 100_000)
+    if form.header is None and _is_data(first, [row for row in rest if row != first]):
         warnings.warn(
             f"the first line of {quoted(files[0], 200)} looks like data, such as "
             f"{listed(filter(None, map(str.strip, first)), 3)}, but is used as column names: "
@@ -209,6 +209,21 @@ def _detect_options(
             stacklevel=3,
         )
     return replace(form, header=form.header is not False)
+
+
+def _read_start(path: PathLike, form: TableFormat, cells: int) -> tuple[list[str], list[list[str]]]:
+    """Return the first row of a file, and at least 20 more, if present, of ``cells`` cells."""
+    records = _read_records(path, form)
+    first, rest = next(records), list[list[str]]()
+    with suppress(TableError):  # the full read reports the error
+        rest.extend(islice(records, max(20, cells // len(first))))
+    return first, rest
+
+
+def _add_notes(form: TableFormat, aside: Counter[str]) -> TableFormat:
+    """Add notes about the rows left out."""
+    notes = [f"left out: {count(times, 'row')} {what}" for what, times in (+aside).items()]
+    return replace(form, notes=tuple(dict.fromkeys((*form.notes, *notes))))
 
 
 def _is_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool:
@@ -284,9 +299,15 @@ def _check_columns(names: list[str], path: PathLike, expected: list[str], first:
         )
 
 
-def _read_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
-    """Return tables of at most ``rows`` rows; read the first one now, to raise errors early."""
-    tables = (_csv_tables if _is_csv(files[0]) else _parquet_tables)(files, rows, form)
+def _read_tables(
+    files: Files, rows: int | None, form: TableFormat, aside: Counter[str]
+) -> Iterator[pa.Table]:
+    """Return tables of at most ``rows`` rows; read the first one now, to raise errors early.
+
+    ``aside`` counts the rows of a CSV file that are left out because they hold no data.
+    """
+    text = _is_csv(files[0])
+    tables = _csv_tables(files, rows, form, aside) if text else _parquet_tables(files, rows, form)
     for first in tables:
         return chain([first], tables)
     raise TableError(f"{quoted(files[0], 200)} has a header but no rows")
@@ -342,68 +363,180 @@ def _detect_encoding(path: PathLike) -> str:
     return "utf-8"
 
 
-def _detect_separator(path: PathLike, encoding: str) -> str:
+def _detect_separator(path: PathLike, form: TableFormat) -> str:
     """Return the separator that splits the most records into as many cells as the header (>= 2).
 
     Ties go to the separator with the largest share of numeric cells: ``1,5;2,5`` has two cells.
-    The first 256 KB decide, up to 1000 records.
+    If none fits, lines before the header may be the reason.
     """
+    scores, late, unused = dict[str, Any](), dict[str, Any](), list[str]()
+    lines = _first_lines(path, form)
+    for sep in (",", ";", "\t", "|", " "):
+        if sep == " " and (scores or late):
+            break
+        rows = [row for _, row in _sniff(lines, replace(form, sep=sep))]
+        rest = rows[1:] or rows
+        cells = [cell for row in rest for cell in row]
+        numbers = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
+        numeric = numbers / max(1, len(cells))
+        if rows and len(rows[0]) > 1:
+            fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
+            scores[sep] = (fitting, numeric)
+        elif all(len(row) == 1 for row in rows):
+            unused.append(sep)
+        if rows and sep != " " and _count_short(rows):
+            late[sep] = (numeric, len(rows[-1]))
+    blanks = scores.pop(" ", (0.0, 0.0))
+    if blanks[0] == 1.0 and blanks[1] >= 0.5:
+        raise TableError(
+            f"{quoted(path, 200)}: expected cells separated by a comma, semicolon, tab or |, got "
+            "runs of blanks: set TableFormat(sep=' ') (TableFormat(sep=',') for one column)"
+        )
+    best = max(scores, key=scores.__getitem__, default=None)
+    if late and (best is None or scores[best][0] < 0.5):
+        return max(late, key=late.__getitem__)
+    # for a single column, use a separator that no cell holds: not a comma for 1,5 and 2,5
+    return best or [*unused, ","][0]
+
+
+def _first_lines(path: PathLike, form: TableFormat) -> list[str]:
+    """Return the complete lines of the first 256 KB."""
     with _open(path) as file:
         data = file.read(1 << 18)
         cut = bool(file.read(1))
-    lines = io.StringIO(data.decode(encoding, errors="replace"), newline="\n").readlines()
-    lines = lines[:-1] if cut and len(lines) > 1 else lines
-    scores, unused = dict[str, tuple[float, float]](), list[str]()
-    for sep in (",", ";", "\t", "|"):
-        rows: list[list[str]] = []
-        with suppress(csv.Error):  # the full read reports the error with its line
-            rows.extend(islice(filter(None, csv.reader(lines, delimiter=sep)), 1000))
-        if rows and len(rows[0]) > 1:
-            rest = rows[1:] or rows
-            fitting = sum(len(row) == len(rows[0]) for row in rest) / len(rest)
-            cells = [cell for row in rest for cell in row]
-            numeric = sum(NUMERAL.fullmatch(cell.strip()) is not None for cell in cells)
-            scores[sep] = (fitting, numeric / max(1, len(cells)))
-        elif all(len(row) == 1 for row in rows):
-            unused.append(sep)
-    # for a single column, use a separator that no cell holds: not a comma for 1,5 and 2,5
-    return max(scores, key=scores.__getitem__) if scores else [*unused, ","][0]
+    text = data.decode(str(form.encoding), errors="replace")
+    lines = io.StringIO(text, newline="\n").readlines()
+    return lines[:-1] if cut and len(lines) > 1 else lines
 
 
-def _csv_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+def _sniff(lines: Sequence[str], form: TableFormat) -> list[tuple[int, list[str]]]:
+    """Return up to 1000 records, each with the number of its last line."""
+    reader = _split(lines[form.skip :], form)
+    records: list[tuple[int, list[str]]] = []
+    with suppress(csv.Error):  # the full read reports the error with its line
+        records.extend(islice(((form.skip + reader.line_num, row) for row in reader if row), 1000))
+    return records
+
+
+def _count_short(rows: Sequence[list[str]]) -> int:
+    """Return the number of first rows that have fewer cells than all later ones, or 0.
+
+    A single row above data with one cell more is a header: R writes it so above row names.
+    """
+    width = len(rows[-1])
+    short = next(k for k, row in enumerate(rows) if len(row) == width)
+    before, names, data = rows[:short], rows[short], rows[short + 1 :]
+    if not data or max(map(len, before), default=0) > width or any(len(r) != width for r in data):
+        return 0
+    clear = short > 1 or len(rows[0]) < width - 1 or not _is_data(names, data)
+    return short if clear else 0
+
+
+def _split(lines: Iterable[str], form: TableFormat, strict: bool = False) -> Any:
+    """Return Python's csv reader of lines; runs of blanks are one separator."""
+    if form.sep == " ":
+        blanks = re.compile(r'("(?:[^"]|"")*")|[ \t]+')
+        lines = (blanks.sub(lambda m: m[1] or " ", line.strip(" \t\r\n")) + "\n" for line in lines)
+    return csv.reader(lines, delimiter=str(form.sep), strict=strict)
+
+
+def _csv_tables(
+    files: Files, rows: int | None, form: TableFormat, aside: Counter[str]
+) -> Iterator[pa.Table]:
     """Yield text tables of at most ``rows`` rows, with the column order of the first file."""
     columns: list[str] = []
     unmarked = str(form.encoding).removesuffix("-sig")
     for path in files:
         form = replace(form, encoding=_marked_encoding(path) or unmarked)
-        header, name = next(_read_records(path, form)), quoted(path, 200)
+        (header, rest), name = _read_start(path, form, 0), quoted(path, 200)
+        header, without = [cell.strip() for cell in header], dict[str, list[list[str]]]()
         if form.header is False:
             header = [f"column {k}" for k in range(1, len(header) + 1)]
-        elif not any(map(str.strip, header)):
+        elif not any(header):
             raise TableError(f"{name}: expected a header with column names, got only blanks")
+        else:
+            without = _rows_without_data(header, rest, form)
         header = name_blanks(header)
         check_unique(header, name, ": if its first line is data, set TableFormat(header=False)")
         most = min(rows or MAX_CELLS, 1 + MAX_CELLS // len(header))
         for table in _read_blocks(path, header, form):
             columns = columns or header
             _check_columns(header, path, columns, files[0])
+            for what, others in without.items():
+                left = _leave_out(table, others, form)
+                aside[what] += table.num_rows - left.num_rows
+                table = left
             ordered = table if header == columns else table.select(columns)
             for start in range(0, table.num_rows, most):
                 yield ordered.slice(start, most)
 
 
+def _rows_without_data(
+    header: list[str], rest: Sequence[list[str]], form: TableFormat
+) -> dict[str, list[list[str]]]:
+    """Return rows to leave out wherever they occur: the header, and rows of units below it.
+
+    In the columns that hold numbers below, rows of units hold words, the first at least two.
+    """
+    result, gaps = {"equal to the header": [header]}, {"", *MISSING, *form.na_values}
+    rows = [[cell.strip() for cell in row] for row in rest if [*map(str.strip, row)] != header]
+    for n_units in (1, 2):
+        units = rows[:n_units]
+        data = [row for row in rows[n_units:] if row not in units]
+        filled = [[cell for cell in cells if cell not in gaps] for cells in zip(*data, strict=True)]
+        numeric = [
+            k for k, cells in enumerate(filled) if cells and all(map(NUMERAL.fullmatch, cells))
+        ]
+        words = [[row[k] for k in numeric if row[k] not in gaps] for row in units]
+        numbers = any(map(NUMERAL.fullmatch, chain(*words)))
+        if len(data) >= 5 and all(words) and len(words[0]) > 1 and not numbers:
+            result[f"below the header, with {listed(words[0], 3)} for numbers"] = units
+            break
+    return result
+
+
+def _leave_out(table: pa.Table, others: list[list[str]], form: TableFormat) -> pa.Table:
+    """Return the rows that do not equal one of ``others``."""
+    pc = require("pyarrow.compute")
+    for cells in others:
+        same: Any = True
+        for column, cell in zip(table.columns, cells, strict=True):
+            equal = pc.equal(pc.utf8_trim_whitespace(column), cell)
+            same = pc.and_(same, pc.fill_null(equal, cell in ("", *form.na_values)))
+            if not pc.any(same).as_py():
+                break
+        else:
+            table = table.filter(pc.invert(same))
+    return table
+
+
 def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterator[pa.Table]:
     """Yield the rows of a file in blocks, without the header."""
+    encoding = codecs.lookup(str(form.encoding).removesuffix("-sig")).name
+    quick = encoding == "utf-8" and form.sep != " "
+    blocks = (_read_with_arrow if quick else _read_with_python)(path, len(header), form)
+    skip = int(form.header is not False)
+    for block in blocks:
+        if skip < block.num_rows:
+            yield block.rename_columns(header).slice(skip)
+        skip = max(0, skip - block.num_rows)
+
+
+def _read_with_arrow(path: PathLike, width: int, form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the records of a file in UTF-8.
+
+    Arrow's threads outlive its reader. They read without Python, which they would crash at exit.
+    """
     pa, arrow_csv = require("pyarrow"), require("pyarrow.csv")
-    keys = [str(k) for k in range(len(header))]
-    encoding = str(form.encoding).removesuffix("-sig").replace("utf-8", "utf8")
-    skip, checked = int(form.header is not False), False
-    with _open(path) as file:
-        try:
+    keys, checked = [str(k) for k in range(width)], False
+    try:
+        with _open(path) as opened:
+            file = pa.OSFile(os.fspath(path))
+            packed = isinstance(opened, gzip.GzipFile)
             reader = arrow_csv.open_csv(
-                file,
+                pa.CompressedInputStream(file, "gzip") if packed else file,
                 arrow_csv.ReadOptions(
-                    use_threads=False, block_size=BLOCK, column_names=keys, encoding=encoding
+                    use_threads=False, block_size=BLOCK, skip_rows=form.skip, column_names=keys
                 ),
                 arrow_csv.ParseOptions(delimiter=form.sep, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
@@ -416,15 +549,23 @@ def _read_blocks(path: PathLike, header: list[str], form: TableFormat) -> Iterat
                 if not checked and _is_suspicious(batch):
                     deque(_read_records(path, form), maxlen=0)
                     checked = True
-                if skip < batch.num_rows:
-                    yield pa.table(batch.columns, header).slice(skip)
-                skip = max(0, skip - batch.num_rows)
+                yield pa.Table.from_batches([batch])
             return
-        except (pa.ArrowInvalid, UnicodeError):
-            pass
-    if not checked:  # Python's reader reports the line of an error
-        deque(_read_records(path, form), maxlen=0)
+    except (TableError, pa.ArrowInvalid):
+        pass
+    deque(_read_records(path, form), maxlen=0)  # Python's reader reports the line of an error
     raise TableError(f"{quoted(path, 200)}: expected {AS_CSV}")
+
+
+def _read_with_python(path: PathLike, width: int, form: TableFormat) -> Iterator[pa.Table]:
+    """Yield the records of a file in any encoding, also between runs of blanks."""
+    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    records, keys = _read_records(path, form), [str(k) for k in range(width)]
+    missing = pa.array(["", *form.na_values])
+    while rows := list(islice(records, 1 + 100_000 // width)):
+        columns = [pa.array(cells, pa.string()) for cells in zip(*rows, strict=True)]
+        gaps = [pc.is_in(column, value_set=missing) for column in columns]
+        yield pa.table(list(map(pc.if_else, gaps, [None] * width, columns)), keys)
 
 
 def _is_suspicious(batch: Any) -> bool:
@@ -435,27 +576,29 @@ def _is_suspicious(batch: Any) -> bool:
 
 def _read_records(path: PathLike, form: TableFormat) -> Iterator[list[str]]:
     """Yield the header and rows with Python's csv reader, which reports the line of an error."""
-    name, encoding, width, first = quoted(path, 200), str(form.encoding), 0, 1
+    name, encoding, width = quoted(path, 200), str(form.encoding), 0
+    first = form.skip + 1
     errors = "surrogateescape" if encoding.startswith(("utf-8", "cp", "ascii")) else "strict"
     with _open(path) as file, io.TextIOWrapper(file, encoding, errors, newline="\n") as text:
         lines = _read_lines(text, name, encoding)
-        reader = csv.reader(lines, delimiter=str(form.sep), strict=True)
+        deque(islice(lines, form.skip), maxlen=0)
+        reader = _split(lines, form, strict=True)
         try:
             for row in reader:
-                width = width or len(row)
+                line, width = form.skip + reader.line_num, width or len(row)
                 if row and len(row) != width:
                     raise TableError(
-                        f"{name}, line {reader.line_num}: expected {width} cells as in the header, "
-                        f"got {len(row)}"
+                        f"{name}, line {line}: expected {count(width, 'cell')} as in the header, "
+                        f"got {len(row)}{_hint_at_skip(path, form)}"
                     )
                 if row:
                     yield row
-                first = reader.line_num + 1
+                first = line + 1
         except csv.Error as error:
             reason = str(error).replace("\t", "tab")
             raise TableError(f"{name}, line {first}: expected {AS_CSV}, got: {reason}") from None
     if not width:
-        raise TableError(f"{name} is empty")
+        raise TableError(f"{name} is empty{f' below line {form.skip}' if form.skip else ''}")
 
 
 def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[str]:
@@ -473,13 +616,24 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
                     "TableFormat(encoding='utf-16-be')"
                 )
                 raise TableError(f"{where}: expected text, got binary data ({utf})")
-            if wrong := re.search("[\udc80-\udcff]", text):
+            if not text.isascii() and (wrong := re.search("[\udc80-\udcff]", text)):
                 byte, shown = ord(wrong[0]) - 0xDC00, encoding.removesuffix("-sig").upper()
                 raise TableError(f"{where}: expected {shown}, got the byte 0x{byte:02x} {hint}")
             yield text
     except UnicodeError:
         where = f"{name}, line {line + 1}"
         raise TableError(f"{where}: expected {encoding.upper()}, got other bytes {hint}") from None
+
+
+def _hint_at_skip(path: PathLike, form: TableFormat) -> str:
+    """Return the remedy for lines before the header, or ""."""
+    records = _sniff(_first_lines(path, form), form)
+    if not (short := _count_short([row for _, row in records])):
+        return ""
+    return (
+        f"; all later lines have {len(records[-1][1])} cells: "
+        f"TableFormat(skip={records[short - 1][0]}) leaves out the lines before the header"
+    )
 
 
 # Parquet

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -22,6 +23,7 @@ from pliant.tables._columns import (
     DateOrder,
     LeftOut,
     Missing,
+    UnknownCells,
     has_outer_spaces,
     infer_kind,
     is_integer,
@@ -30,6 +32,7 @@ from pliant.tables._columns import (
     read_texts,
     refuse,
     refuse_missing,
+    warn_of_unknown,
 )
 from pliant.tables._infer import TableFormat
 from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
@@ -187,6 +190,7 @@ class TableSchema:
         check_choice("task", task or "regression", get_args(Task))
         check_choice("missing", missing, get_args(Missing))
         check_choice("date_order", date_order or "ymd", get_args(DateOrder))
+        frame = _decode(frame)
         names = _feature_columns(frame, target, drop, [*keep, *categorical])
         if len(frame) < 2:
             raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
@@ -194,6 +198,7 @@ class TableSchema:
 
         def infer(name: str) -> Column | LeftOut | Target:
             if name == target:
+                notes.extend(_describe_target(frame[name], task))
                 return Target.fit(frame[name], task)
             options = (missing, name in keep, name in categorical, date_order, notes)
             return ColumnProfile(name, frame[name], *options).infer()
@@ -245,7 +250,8 @@ class TableSchema:
         """Return notes for the user: columns left out, and uncertain inferences."""
         notes = [*self.notes, *(() if self.form is None else self.form.notes)]
         usable = [column.name for column in self.left_out if column.reason != "empty"]
-        option = f" (keep=[{quoted(usable[0])}] restores a column)" if usable else ""
+        keep = f"keep=[{', '.join(quoted(name, 80) for name in usable[:10])}]"
+        option = f" ({keep} restores {'it' if len(usable) == 1 else 'them'})" if usable else ""
         first = [f"left out: {describe_left_out(self.left_out)}{option}"] if self.left_out else []
         return first + notes
 
@@ -256,7 +262,9 @@ class TableSchema:
         names = [column.name for column in self.columns if column.kind == "numeric"]
         return replace(form, numbers=dict.fromkeys(names, "number"))
 
-    def features(self, frame: pd.DataFrame, reported: set[str] | None = None) -> Array:
+    def features(
+        self, frame: pd.DataFrame, unknown: dict[str, UnknownCells] | None = None
+    ) -> Array:
         """Return the features of a table as float64, shape (n, d).
 
         Categories are codes from 0 in alphabetical order, and missing values are NaN; see
@@ -266,9 +274,9 @@ class TableSchema:
         ----------
         frame : pandas.DataFrame
             A table of n >= 1 rows that has all columns of the schema, in any order.
-        reported : set of str, optional
-            Columns whose unknown categories were already warned about. Pass the same set for all
-            chunks of a table to get one warning per column.
+        unknown : dict, optional
+            Filled with the first unknown category of a column and the number of rows with unknown
+            ones, by name, instead of the warnings. Chunks of a table share the dictionary.
 
         Raises
         ------
@@ -280,17 +288,21 @@ class TableSchema:
         UnknownCategoryWarning
             If a value is not a known category; it gets the code after the last category.
         """
+        frame = _decode(frame)
         _check_rows(frame, [column.name for column in self.columns])
-        warned = set[str]() if reported is None else reported
+        found = dict[str, UnknownCells]() if unknown is None else unknown
         advice = "fill them in or leave the rows out; the model was fitted without imputation"
 
         def encode(column: Column) -> Array:
             cells = frame[column.name]
             if self.missing == "error":
                 refuse_missing(cells, advice, counted=False)
-            return column.encode(cells, warned)
+            return column.encode(cells, found)
 
-        return np.concatenate(collect(self.columns, encode), axis=1)
+        features = np.concatenate(collect(self.columns, encode), axis=1)
+        if unknown is None:
+            warn_of_unknown(found)
+        return features
 
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return the target of a table, shape (n,): float64, int64, bool or text.
@@ -299,6 +311,7 @@ class TableSchema:
         """
         if self.target is None:
             raise TableError("the schema has no target")
+        frame = _decode(frame)
         _check_rows(frame, [self.target.name])
         return self.target.values(frame[self.target.name])
 
@@ -340,6 +353,42 @@ def guess_task(y: npt.ArrayLike | None) -> Task:
     return "classification" if few and is_integer(values).all() else "regression"
 
 
+def _describe_target(column: pd.Series, task: Task | None) -> list[str]:
+    """State the task assumed for integers; warn of a value that may mean "missing"."""
+    if infer_kind(column) != "numeric" or column.isna().any():
+        return []
+    values, name = read_numbers(column), quoted(column.name)
+    levels, counts = np.unique(values, return_counts=True)
+    if (end := _find_sentinel(levels, counts)) is not None:
+        others, value = np.delete(levels, end), f"{levels[end]:.15g}"
+        warnings.warn(
+            f"column {name}: {count(int(counts[end]), 'row')} hold {value}, far outside the other "
+            f"values, {others[0]:.6g} to {others[-1]:.6g}: if it means missing, set "
+            f"na_values=['{value}']",
+            UserWarning,
+            stacklevel=4,
+        )
+    recurring = len(levels) <= max(MAX_CLASSES, len(values) / ROWS_PER_CLASS)
+    if task or len(levels) < 3 or not recurring or not is_integer(values).all():
+        return []
+    used, other, remedy = "numbers", "classes", "classification"
+    if guess_task(values) == "classification":
+        used, other, remedy = other, used, "regression"
+    return [f"the {len(levels)} integers in {name} are {used} (task='{remedy}' for {other})"]
+
+
+def _find_sentinel(levels: Array, counts: npt.NDArray[np.intp]) -> int | None:
+    """Return the position, 0 or -1, of a repeated value far outside the other sorted values."""
+    if len(levels) < 4:
+        return None
+    for end, others in ((0, levels[1:]), (-1, levels[:-1])):
+        gap, spread = abs(levels[end] - others[end]), others[-1] - others[0]
+        negative = levels[end] in (-99, -200, -999, -9999) and others[0] >= 0
+        if counts[end] > 1 and levels[end] and (negative or gap > 3 * spread):
+            return end
+    return None
+
+
 def describe_left_out(left_out: Sequence[LeftOut]) -> str:
     """Return the names of the columns left out, grouped by reason."""
     reasons = {
@@ -367,6 +416,13 @@ def _feature_columns(
     if not features:
         raise TableError("no feature column is left: expected one in addition to the target")
     return features
+
+
+def _decode(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with pandas' categories in place of Arrow's dictionaries."""
+    kinds = zip(frame.columns, frame.dtypes, strict=True)
+    names = [name for name, kind in kinds if str(kind).startswith("dictionary<")]
+    return frame.astype(dict.fromkeys(names, "category")) if names else frame
 
 
 def _check_rows(frame: pd.DataFrame, wanted: list[str]) -> None:
