@@ -105,20 +105,36 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
     assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
 
 
+IN_TEXT = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
+IN_CALLBACK = """
+import ctypes, os, signal, time
+ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.{number}))()
+time.sleep(60)
+"""
+
+
 @posix_only
-def test_ctrl_c_while_a_text_is_executed(folder):
-    """Python itself executes texts, such as the methods of a dataclass."""
-    text = "import os, signal; os.kill(os.getpid(), signal.SIGINT); signal.pause()"
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        (IN_TEXT, 130, "interrupted\n"),
+        (IN_CALLBACK.format(number="SIGINT"), 130, "interrupted\n"),
+        (IN_CALLBACK.format(number="SIGTERM"), 143, "terminated\n"),
+    ],
+    ids=["text", "callback", "callback-sigterm"],
+)
+def test_a_signal_in_a_text_or_a_callback_is_not_lost(text, code, said, folder):
+    """Python itself executes texts, such as the methods of a dataclass; numba has callbacks."""
     write(
         "patched.py",
         "import runpy, pliant.cli.app",
-        f"pliant.cli.app.run = lambda words: exec({text!r})",
+        f"pliant.cli.app.run = lambda words: exec({text!r}, {{}})",
         "runpy.run_module('pliant', run_name='__main__')",
     )
     paths = os.pathsep.join([str(folder), *sys.path])
     command = [sys.executable, "-m", "patched", "--version"]
     done = finished(command, env={**os.environ, "PYTHONPATH": paths})
-    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 @posix_only

@@ -274,7 +274,7 @@ def test_codes_are_no_numbers():
     columns = {
         "tweet_id": 2**53 + rng.permutation(60),
         "Postleitzahl": [("01067", "20095", "7")[k % 3] for k in range(60)],
-        "change": [("+1.5", "-0.5")[k % 2] for k in range(60)],
+        "change": [("+1", "-5")[k % 2] for k in range(60)],
         "y": rng.normal(size=60).round(3),
     }
     frame, schema = read_with_schema(
@@ -283,7 +283,7 @@ def test_codes_are_no_numbers():
     assert frame["tweet_id"].tolist() == list(map(str, columns["tweet_id"]))
     assert [each.name for each in schema.left_out] == ["tweet_id"]
     kinds = {column.name: column.categories for column in schema.columns}
-    assert kinds == {"Postleitzahl": ("01067", "20095", "7"), "change": ("+1.5", "-0.5")}
+    assert kinds == {"Postleitzahl": ("01067", "20095", "7"), "change": ("+1", "-5")}
     remarks = " ".join(schema.remarks())
     assert "'tweet_id'" in remarks
     assert "'Postleitzahl' holds text that looks like numbers, such as '01067'" in remarks

@@ -30,7 +30,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-KINDS = ("estimators", "model_files", "tables", "names", "dask_cases")
+KINDS = ("estimators", "model_files", "tables", "foreign", "names", "dask_cases")
 """The drivers."""
 
 LIMIT = 120.0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pliant import TableError
-from pliant.tables import TableSchema
+from pliant.tables import TableSchema, detect_format, iter_table, read_table
 from pliant.tables._columns import calendar_features, parse_date
 
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
@@ -146,3 +146,32 @@ def test_times_of_pandas_in_every_unit_are_those_of_text(unit):
     given = schema.features(pd.DataFrame({"t": times, "x": 0.0}))
     expected = schema.features(pd.DataFrame({"t": texts, "x": 0.0}))
     np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("form", ["%Y%m%d", "%Y%m%d%H", "%Y%m%d%H%M", "%Y%m%d%H%M%S"])
+def test_integers_are_dates_if_the_order_says_so(form, tmp_path):
+    days = STAMPS if "H" in form else STAMPS.normalize()
+    expected = schema_of(days).features(pd.DataFrame({"day": days, "x": 0.0}))
+    texts = days.strftime(form)
+    for cells in (texts, texts.astype("int64"), texts.astype("float64")):
+        frame = pd.DataFrame({"day": cells, "x": 0.0})
+        schema = schema_of(cells, date_order="ymd")
+        assert (schema.columns[0].kind, schema.notes) == ("date", ())
+        np.testing.assert_array_equal(schema.features(frame), expected)
+        np.testing.assert_array_equal(
+            schema.features(frame[3:5].astype(str))[:, 0], expected[3:5, 0]
+        )
+        schema = schema_of(cells)
+        assert schema.columns[0].kind == "numeric"
+        assert "'day' look like dates but are used as numbers (date_order='ymd'" in schema.notes[0]
+    pd.DataFrame({"day": texts, "x": 0.0}).to_csv(tmp_path / "t.csv", index=False)
+    schema = TableSchema.fit(read_table(tmp_path / "t.csv"), date_order="ymd", keep=["x"])
+    read = detect_format(tmp_path / "t.csv", usual=schema.reading)
+    for frame in iter_table(tmp_path / "t.csv", 40, read):
+        np.testing.assert_array_equal(schema.features(frame), expected)
+
+
+@pytest.mark.parametrize("integers", [[20240131, 20241331], [20240131, 7], [1, 2]])
+def test_integers_that_are_no_dates_stay_numbers(integers):
+    schema = schema_of(integers * 20, date_order="ymd")
+    assert (schema.columns[0].kind, schema.notes) == ("numeric", ())

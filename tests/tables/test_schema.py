@@ -53,7 +53,8 @@ def test_missing_columns_are_listed_together():
 
 
 def test_one_value_in_every_type_has_one_meaning():
-    schema = TableSchema.fit(frame_of(n=[1, 2, 3], c=["1", "2", "x"], b=[True, False, True]))
+    frame = frame_of(n=[1, 2, 3, 4], c=["1", "2", "x", "y"], b=[True, False, True, True])
+    schema = TableSchema.fit(frame)
     expected = [[1, 0, 1], [2, 1, 0]]
     for types in (
         {"n": "int64", "c": "int64", "b": "bool"},
@@ -269,11 +270,26 @@ def test_texts_of_which_nearly_all_differ_are_ids(distinct, rows, kind):
         assert len(schema.columns[0].categories) == distinct
 
 
-@pytest.mark.parametrize("cell", ["0,5", "1,250.00", "3 %", "$7", "007", "1e9", "+49"])
-def test_texts_of_a_frame_that_look_like_numbers_stay_texts_and_are_told(cell):
+@pytest.mark.parametrize("cell", ["007", "+49", "+49 151", "1.2.3"])
+def test_codes_of_a_frame_that_look_like_numbers_stay_texts_and_are_told(cell):
     (column,), notes = (schema := fit([None, *[cell, "7"] * 15])).columns, schema.notes
     assert column.categories == tuple(sorted([cell, "7"]))
     assert f"'a' holds text that looks like numbers, such as '{cell}'" in notes[0]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [("0,5", 0.5), ("1,250.00", 1250.0), ("$7.5", 7.5), ("1e9", 1e9), ("+4.5", 4.5), ("3 kg", 3)],
+)
+def test_texts_of_a_frame_that_hold_numbers_are_numbers(cell, number):
+    values = [None, *[cell, "7"] * 15]
+    (column,) = (schema := fit(values)).columns
+    assert column.kind == "numeric"
+    np.testing.assert_array_equal(schema.features(frame_of(a=values))[:3, 0], [np.nan, number, 7])
+    np.testing.assert_array_equal(schema.features(frame_of(a=["7", cell]))[:, 0], [7, number])
+    np.testing.assert_array_equal(schema.features(frame_of(a=[7, 8.5]))[:, 0], [7, 8.5])
+    with pytest.raises(TableError, match=r"'a': expected a number in row 2, got 'seven'"):
+        schema.features(frame_of(a=["7", "seven"]))
 
 
 # Targets

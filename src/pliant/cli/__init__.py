@@ -41,6 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if ignored
     if interruptible:
         signal.signal(signal.SIGINT, _exit_at_once)
+    sys.unraisablehook = _repeat_interrupt
     try:
         gc.disable()  # imports create almost no garbage, and collecting it takes 0.7 s
         _import_command(sys.argv[1:])
@@ -54,6 +55,7 @@ def main(argv: list[str] | None = None) -> int:
         print("terminated", file=sys.stderr)
         return ExitCode.TERMINATED
     finally:
+        sys.unraisablehook = sys.__unraisablehook__
         for number in (signal.SIGINT, signal.SIGTERM):
             if callable(signal.getsignal(number)):  # cleanup is done
                 signal.signal(number, signal.SIG_DFL)
@@ -105,3 +107,14 @@ def _exit_at_once(*_: object) -> None:
 def _terminate(*_: object) -> None:
     signal.signal(signal.SIGTERM, lambda *_: None)  # `timeout` sends two, the second during cleanup
     raise _Terminated
+
+
+def _repeat_interrupt(ignored: sys.UnraisableHookArgs) -> None:
+    """Repeat an interrupt that Python ignores, as in a callback while numba loads a loop."""
+    number = {KeyboardInterrupt: signal.SIGINT, _Terminated: signal.SIGTERM}.get(ignored.exc_type)
+    if number is None:
+        sys.__unraisablehook__(ignored)
+        return
+    if number == signal.SIGTERM:
+        signal.signal(signal.SIGTERM, _terminate)
+    threading.Timer(0.1, os.kill, [os.getpid(), number]).start()

@@ -170,6 +170,7 @@ class TablePredictor:
         self._threshold = None if threshold is None else self._parse_threshold(threshold)
         self._columns = tuple(dict.fromkeys(columns))
         self.unknown: dict[str, UnknownCells] = {}
+        self._reported = set[str]()
         self.n_rows: int = 0
 
     def _parse_threshold(self, threshold: str) -> tuple[int, float]:
@@ -200,7 +201,7 @@ class TablePredictor:
         import pandas as pd
 
         check_present(self._columns, list(map(str, frame)))
-        X = self._schema.features(frame, self.unknown)
+        X = self._schema.features(frame, self.unknown, self._reported)
         columns: dict[str, Any] = {"prediction": self._predict(X)}
         if self._proba:
             columns |= self._class_columns("probability", self._model.predict_proba(X))

@@ -7,6 +7,7 @@ or hashed words. Imputation and encoding are fitted on the training rows of each
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +134,8 @@ def sample_of(
         name = f"{name} (target)"
     frame = frame.assign(**{name: target})
     schema = TableSchema.fit(frame, name, task=task)  # type: ignore[arg-type]
+    for warning in schema.warnings():
+        warnings.warn(warning, UserWarning, stacklevel=3)
     group = None if groups is None else _series("groups", groups, len(frame))
     times = None if time is None else _series("time", time, len(frame))
     return _sample(frame, schema, group=group, time=times)

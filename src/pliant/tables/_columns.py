@@ -23,6 +23,7 @@ from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import LARGEST
 from pliant.tables._names import listed, row_name
+from pliant.tables._numerals import LIKE_NUMBER, read_numeral
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,10 +101,10 @@ def _parse_number(cell: object) -> float:
     """Return the number in a cell; booleans are 0 and 1, as in boolean columns."""
     if not isinstance(cell, str):
         return parse_float(cell)
-    # a plus sign, a leading zero or more than 15 digits mark a code, not a number
-    if re.match(r"\+|-?0\d|-?\d{16,}$", cell.strip()):
-        return np.nan
-    return BOOLEANS.get(cell.strip().lower(), parse_float(cell))
+    number = read_numeral(cell)
+    if number is None or number.mark or number.limit or number.notation == "code":
+        return BOOLEANS.get(cell.strip().lower(), np.nan)
+    return parse_float(number.digits.lower().replace("d", "e"))
 
 
 def is_integer(values: Array) -> npt.NDArray[np.bool_]:
@@ -157,7 +158,8 @@ def as_text(value: object) -> str:
 
 def describe_cell(cell: object) -> str:
     """Format an unreadable cell, identically for CSV and Parquet, with advice for the user."""
-    value = parse_float(cell)
+    code = isinstance(cell, str) and np.isnan(_parse_number(cell))
+    value = np.nan if code else parse_float(cell)
     text = as_text(cell) if value != value else str(value).removesuffix(".0")
     shown = quoted(text) if value != value else text
     return f"{shown}: correct it or read it as missing (na_values=[{quoted(text)}])"
@@ -196,10 +198,15 @@ DATES = {
 }
 """Date patterns, each with an optional time of day."""
 
+DIGITS = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(\d\d)?(\d\d)?(\d\d)?(?:\.0)?")
+"""A date without marks, such as 20240131, with an optional hour, minute and second."""
+
 
 def parse_date(text: str, order: DateOrder) -> float:
     """Parse a date to days since 1970, ignoring its time zone; return NaN for other text."""
     text = text.strip()
+    if digits := DIGITS.fullmatch(text):
+        text = "{}-{}-{} {}:{}:{}".format(*digits.groups("00"))
     if (match := DATES["year first"].fullmatch(text)) is not None:
         day = (match[1], match[3], match[4] or "1")
     elif (match := DATES["month by name"].fullmatch(text)) is not None:
@@ -244,7 +251,7 @@ def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
         since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
         return np.asarray(since / np.timedelta64(1, "s") / SECONDS_PER_DAY)
     codes, values = pd.factorize(column.astype(object))
-    texts = [str(value).strip() for value in values]  # str() of a Python date is ISO 8601
+    texts = [as_text(value).strip() for value in values]  # str() of a Python date is ISO 8601
     days = np.array([*(parse_date(text, order or "ymd") for text in texts), np.nan])
     wrong = np.isnan(days) & [*(text not in MISSING for text in texts), False]
     example = {"dmy": "31.01.2024", "mdy": "01/31/2024"}.get(order or "ymd", "2024-01-31")
@@ -290,9 +297,7 @@ ID_NAME = re.compile(
 CODE_NAME = re.compile(
     r"(?:.*[\W_])?(?i:zip|zipcode|plz|postcode|postal|code|cd)(?:[\W_].*)?|.*[a-z](?:Code|Zip)"
 )
-NUMBER_LIKE = re.compile(r"[-+$€£]?\d[\d.,']*(e[-+]?\d+)?[%$€£]?", re.IGNORECASE)
-"""Patterns of id column names (and pandas' ``Unnamed: 0``), code column names, and number-like
-text without spaces, such as ``0,5``, ``1,250.00`` or ``3%``."""
+"""Patterns of id column names (and pandas' ``Unnamed: 0``), and of code column names."""
 
 
 UnknownCells: TypeAlias = tuple[str, int]
@@ -305,10 +310,31 @@ class UnknownCategoryWarning(UserWarning):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A column that is not used as a feature, with the reason."""
+    """A column that is not used as a feature, with the reason.
+
+    Parameters
+    ----------
+    name : str
+        The column name.
+    reason : {"id", "constant", "empty"}
+        Why the column is left out.
+    number : str, default=""
+        A text of an id that looks like a number, if most of its texts do.
+    """
 
     name: str
     reason: Literal["id", "constant", "empty"]
+    number: str = ""
+
+    @property
+    def warning(self) -> str:
+        """A warning that numbers may have been left out; empty if the texts are no numbers."""
+        name = quoted(self.name)
+        return self.number and (
+            f"column {name} is left out like an id, but its texts look like numbers, such as "
+            f"{quoted(self.number)}: write plain numbers to use it, keep it as text "
+            f"(keep=[{name}]), or leave it out (drop=[{name}])"
+        )
 
 
 @dataclass(frozen=True)
@@ -439,12 +465,20 @@ class ColumnProfile:
         """Return a column of numbers or booleans, or leave it out as an id or constant."""
         numbers = (read_booleans if kind == "boolean" else read_numbers)(self.cells)
         known = numbers[~np.isnan(numbers)]
+        dates = kind == "numeric" and _are_dates(known)
+        if dates and self.date_order == "ymd":
+            return self._infer_dates(read_dates(self.cells, "ymd"), "ymd")
         if not self.keep and len(known) == len(numbers):
             if len(numbers) > MIN_ROWS and (numbers == numbers[0]).all():
                 return LeftOut(self.name, "constant")
             if kind == "numeric" and _are_ids(numbers, ID_NAME.fullmatch(self.name) is not None):
                 return LeftOut(self.name, "id")
-        if kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(known).all():
+        if dates:
+            self.notes.append(
+                f"integers in {quoted(self.name)} look like dates but are used as numbers "
+                "(date_order='ymd' reads them as dates)"
+            )
+        elif kind == "numeric" and CODE_NAME.fullmatch(self.name) and is_integer(known).all():
             self.notes.append(
                 f"integers in {quoted(self.name)} look like codes but are used as numbers "
                 f"(categorical=[{quoted(self.name)}] for categories)"
@@ -474,13 +508,19 @@ class ColumnProfile:
         varied = distinct > max(MIN_ROWS, 0.3 * known) or many
         if (varied and average(lambda t: len(t.split())) >= 3.0) or (unique and self.keep):
             return Column(self.name, "text")
-        if average(lambda t: NUMBER_LIKE.fullmatch("".join(t.split())) is not None) > MIN_SHARE:
+        if unique:
+            numbers = average(lambda t: LIKE_NUMBER.match(t) is not None) > MIN_SHARE
+            return LeftOut(self.name, "id", next(iter(counts)) if numbers else "")
+
+        def looks_like_number(text: str) -> bool:
+            number = read_numeral(text)  # few ratios are ranges, such as 40-49
+            return number is not None and (number.notation != "ratio" or distinct > MIN_ROWS)
+
+        if average(looks_like_number) > MIN_SHARE:
             self.notes.append(
                 f"column {quoted(self.name)} holds text that looks like numbers, such as "
                 f"{quoted(next(iter(counts)))}: it is used as text"
             )
-        if unique:
-            return LeftOut(self.name, "id")
         return Column(self.name, "categorical", categories)
 
     def _find_dates(self, counts: Counter[str]) -> Column | LeftOut | None:
@@ -531,6 +571,13 @@ class ColumnProfile:
             return LeftOut(self.name, "constant")
         parts = varying or ("days",)
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
+
+
+def _are_dates(numbers: Array) -> bool:
+    """Return True for integers that are all dates without marks, such as 20240131."""
+    if not numbers.size or not is_integer(numbers).all() or numbers.min() < 19_000_101:
+        return False
+    return not any(np.isnan(parse_date(as_text(each), "ymd")) for each in np.unique(numbers))
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:

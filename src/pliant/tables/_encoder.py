@@ -64,8 +64,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
       encoded as an unknown category: zeros, or the overall mean.
     - Free text becomes hashed words and parts of words, projected on the first singular vectors.
 
-    Ids, constant columns and empty columns are left out. The columns of an array of numbers are
-    all kept. In a pipeline, each fold of a cross-validation learns its own features.
+    Texts that hold numbers, such as ``12.3 kg``, are numbers. Ids, constant columns and empty
+    columns are left out; a warning quotes an id that looks like a number. The columns of an array
+    of numbers are all kept. In a pipeline, each fold of a cross-validation learns its own features.
 
     Parameters
     ----------
@@ -73,7 +74,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         Columns to leave out, to keep even if they look like ids or are constant, and to treat as
         categories.
     date_order : {"ymd", "dmy", "mdy"}, optional
-        The order of day and month in dates written as text; by default inferred.
+        The order of day and month in dates written as text; by default inferred. With "ymd",
+        integers such as 20240131 are dates.
     missing : {"impute", "error"}, default="impute"
         Encode missing values as above, or raise an error.
     task : {"classification", "regression"}, optional
@@ -179,6 +181,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             categorical=self.categorical,
             date_order=self.date_order,
         )
+        for warning in self.schema_.warnings():
+            warnings.warn(warning, UserWarning, stacklevel=2)
         features = self.schema_.features(frame)
         if not self.encode:
             return features

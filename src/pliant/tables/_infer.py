@@ -1,65 +1,51 @@
-"""Infer the numeric columns and the decimal mark of a CSV file from all its cells.
+"""Infer the numeric columns and the decimal mark of a table from all its cells of text.
 
-Every chunk of every file adds to the evidence for each column. Ambiguous cells are never guessed
-silently: the error names the option for each reading.
+Every chunk of every CSV file, and every text column of a data frame, adds to the evidence for each
+column. Ambiguous cells are never guessed silently: the error names the option for each reading.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import count, quoted
+from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_integer
 from pliant.tables._columns import MISSING, parse_float
-from pliant.tables._names import collect, from_json, listed, require, to_json
+from pliant.tables._names import collect, from_json, listed, require, row_name, to_json
+from pliant.tables._numerals import (
+    DECIMALS,
+    NOTATIONS,
+    TEXT_NOTATIONS,
+    THOUSANDS,
+    clean,
+    read_numeral,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
-NumberKind: TypeAlias = Literal["integer", "number"]
+NumberKind: TypeAlias = Literal["integer", "number", "code"]
+"""Kind of a numeric column; "code" allows integers with a plus sign or a leading zero."""
 
-DECIMALS = (".", ",")
-THOUSANDS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f")
-"""Thousands separators; the last three are a space, a no-break and a narrow no-break space."""
-
-
-GROUP, MARKS = r"-?[1-9]\d{0,2}", "'’ \u00a0\u202f"
-NOTATIONS = {
-    # a plus sign, a leading zero, more than 15 digits or a date
-    "code": r"\+\.?\d.*|-?0\d.*|-?\d{16,}|\d+[-/:]\d.*",
-    # an IP address that may be a number; others are lists
-    "address": r"(?!0)(?:(?:25[0-5]|2[0-4]\d|[01]?\d?\d)(?:\.(?=\d{3})|$)){4}",
-    "integer": r"-?\d+",
-    "infinite": r"[-+]?(?i:inf(?:inity)?)",
-    "power": r"-?\d+[eE][-+]?\d+",
-    # the next two are ambiguous
-    "either_point": GROUP + r"\.\d{3}",
-    "either_comma": GROUP + r",\d{3}",
-    "point": r"-?(?:\d+\.\d*|\.\d+)(?:[eE][-+]?\d+)?",
-    "comma": r"-?(?:\d+,\d*|,\d+)(?:[eE][-+]?\d+)?",
-    "grouped_point": rf"{GROUP}(?P<a>[,{MARKS}])\d{{3}}(?:(?P=a)\d{{3}})*\.\d+",
-    "grouped_comma": rf"{GROUP}(?P<b>[.{MARKS}])\d{{3}}(?:(?P=b)\d{{3}})*,\d+",
-    "commas": GROUP + r"(?:,\d{3}){2,}",
-    "points": GROUP + r"(?:\.\d{3}){2,}",
-    "spaced": rf"{GROUP}(?P<c>[{MARKS}])\d{{3}}(?:(?P=c)\d{{3}})*",
-    "list": r"\d+(?:\.\d+){2,}|\d+(?:,\d+){2,}",
-}
-"""Pattern of each number notation, in matching order."""
-
-NOTATION = re.compile("|".join(f"(?P<{name}>{part})" for name, part in NOTATIONS.items()), re.ASCII)
 PROOFS = {".": ("point", "grouped_point", "commas"), ",": ("comma", "grouped_comma", "points")}
 AMBIGUOUS = ("either_point", "either_comma")
 GROUPED_INTEGERS = ("commas", "points", "spaced", "address")
-TEXT_NOTATIONS = ("code", "list")
-"""In order: notations that prove each decimal mark, ambiguous notations, integers with unambiguous
-thousands separators, and notations that make a column text."""
+"""In order: notations that prove each decimal mark, ambiguous notations, and integers with
+unambiguous thousands separators."""
+
+MIN_SHARE = 0.9
+"""Minimum share of numbers for which the few other cells are an error, not a column of text."""
 
 POINT = r"^-?(?:0?\.\d+|[1-9]\d*\.(?:\d{0,2}|\d{4,})|[1-9]\d{3,}\.\d+)(?:[eE][-+]?\d+)?$"
 COMMON = {
@@ -69,6 +55,11 @@ COMMON = {
     **{name: f"^{NOTATIONS[name]}$" for name in AMBIGUOUS},
 }
 """Patterns of the most common notations, which Arrow counts without Python loops."""
+
+DISTINCT = re.compile(r"^\W*[^\W\d]|[^\W\d]\^?-?\d|\.\d+\.\d+\.")
+ONES = dict.fromkeys(b"23456789", "1")
+"""Texts in which each digit matters: words, powers of units, addresses; others look alike if they
+differ in digits from 1 to 9."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +85,15 @@ class TableFormat:
         Number of lines before the header, >= 0.
     texts : sequence of str, default=()
         Columns to read as text, exactly as written.
-    numbers : mapping of str to {"integer", "number"}, optional
-        Numeric columns; all others are text.
+    numbers : mapping of str to {"integer", "number", "code"}, optional
+        Numeric columns; all others are text. Those with "code" also hold integers with a plus sign,
+        a leading zero or more than 15 digits.
     words : mapping of str to tuple of str
         Words read as missing values, by numeric column.
+    units : mapping of str to str
+        The currency, percent sign or unit of the numbers, by numeric column.
+    limits : mapping of str to str
+        The first cell that is a limit, such as ``<0.3``, by numeric column.
     notes : tuple of str, default=()
         Remarks on how numbers were read, and counts of words read as missing values.
     """
@@ -112,6 +108,8 @@ class TableFormat:
     texts: tuple[str, ...] = ()
     numbers: Mapping[str, NumberKind] | None = None
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    units: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -171,86 +169,162 @@ class TableFormat:
         return form
 
 
+class Contradiction(NamedTuple):
+    """A reason to read a column as text, an example with its row, and the number of such cells."""
+
+    reason: str
+    example: tuple[str, str]
+    cells: int
+
+
 @dataclass
 class ColumnEvidence:
-    """Number notations and words found in the cells of one column."""
+    """Number notations, marks and words found in the cells of one column."""
 
     name: str
     counts: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, tuple[str, int]] = field(default_factory=dict)
-    marks: set[str] = field(default_factory=set)
-    lengths: set[int] = field(default_factory=set)
+    marks: Counter[str] = field(default_factory=Counter)
     words: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, tuple[str, str]] = field(default_factory=dict)
+    separators: set[str] = field(default_factory=set)
+    lengths: set[int] = field(default_factory=set)
 
     def add(self, cells: pa.Array, row: int) -> None:
         """Add the cells of a chunk that starts at the 0-based row `row`."""
         import pyarrow.compute as pc
 
+        def name_row(text: str) -> str:
+            return f"row {row + pc.index(cells, text).as_py() + 1}"
+
         others = cells.drop_null()
         self.counts["empty"] += len(cells) - len(others)
-        for notation, pattern in COMMON.items():
+        for pattern in COMMON.values():
             found = pc.match_substring_regex(others, pattern)
             if times := pc.sum(found).as_py():
                 first = others[pc.index(found, True).as_py()].as_py()
-                self._add_text(first, times, notation, cells, row)
+                self.add_text(first, times, name_row)
                 others = others.filter(pc.invert(found))
         counts = pc.value_counts(others)
-        for text, times in zip(*(part.to_pylist() for part in counts.flatten()), strict=True):
-            word = text.strip()
-            match = NOTATION.fullmatch(word)
-            notation = str(match.lastgroup) if match else "word" if word else "empty"
-            if notation == "word" and (word in self.words or len(self.words) < 50):  # for messages
-                self.words[word] += times
-            self._add_text(text, times, "missing" if word in MISSING else notation, cells, row)
+        self.add_texts(zip(*(part.to_pylist() for part in counts.flatten()), strict=True), name_row)
 
-    def _add_text(self, text: str, times: int, notation: str, cells: pa.Array, row: int) -> None:
-        """Count a text under its notation; store the first example of each notation and word."""
-        import pyarrow.compute as pc
+    def add_texts(self, texts: Iterable[tuple[str, int]], name_row: Callable[[str], str]) -> None:
+        """Add distinct texts with their counts; one text stands for all that look alike."""
+        alike: dict[str, tuple[str, int]] = {}
+        for text, times in texts:
+            shape = text if DISTINCT.search(text) else text.translate(ONES)
+            first, before = alike.get(shape, (text, 0))
+            alike[shape] = (first, before + times)
+        for first, times in alike.values():
+            self.add_text(first, times, name_row)
 
-        word = text.strip()
+    def add_text(self, text: str, times: int, name_row: Callable[[str], str]) -> None:
+        """Count a text under its notation and marks, or as a word; store the first examples."""
+        word, number = clean(text), read_numeral(text)
+        notation = number.notation if number else "word" if word else "empty"
+        keys = [notation]
+        if number:
+            marks = {number.mark, *number.limit, *("(" if number.bookish else "")}
+            keys += [f"mark {mark}" for mark in marks]
+            self.marks.update(dict.fromkeys(marks, times))
+            if notation.startswith(("grouped", "either")) or notation in GROUPED_INTEGERS:
+                self.separators |= set(number.digits) & set(THOUSANDS)
+            if notation in GROUPED_INTEGERS:
+                self.lengths.add(len(number.digits.lstrip("+-")))
+        elif word:
+            notation = "missing" if word in MISSING else "word"
+            if text.strip() in self.words or len(self.words) < 50:  # for messages
+                self.words[text.strip()] += times
+                keys = [f"word {text.strip()}"]
         self.counts[notation] += times
-        if notation.startswith(("grouped", "either")) or notation in GROUPED_INTEGERS:
-            self.marks |= set(word) & set(THOUSANDS)
-        if notation in GROUPED_INTEGERS:
-            self.lengths.add(len(word.lstrip("-")))
-        key = f"word {word}" if word in self.words else notation
-        if key not in self.examples:
-            self.examples[key] = (text, row + pc.index(cells, text).as_py() + 1)
+        for key in keys:
+            if key not in self.examples:
+                self.examples[key] = (text, name_row(text))
+
+    @property
+    def units(self) -> list[str]:
+        """The currencies, percent signs and units, the most frequent one first."""
+        return [mark for mark, _ in self.marks.most_common() if mark not in ("", "<", ">", "(")]
+
+    @property
+    def is_measured(self) -> bool:
+        """True if a number has a point, a comma, an exponent or groups of digits."""
+        exact = ("integer", "code", "infinite", "address", *TEXT_NOTATIONS)
+        return any(self.counts[name] for name in NOTATIONS if name not in exact)
+
+    @property
+    def is_mostly_numeric(self) -> bool:
+        """True if numbers outnumber other cells, and are not nearly all limits."""
+        numbers = sum(self.counts[name] for name in NOTATIONS if name not in TEXT_NOTATIONS)
+        others = sum(self.counts[name] for name in ("word", *TEXT_NOTATIONS))
+        return numbers > others and self.marks["<"] + self.marks[">"] <= MIN_SHARE * numbers
 
     @property
     def may_be_numeric(self) -> bool:
-        """True if numbers outnumber words and no cell makes the column text."""
-        numbers = sum(self.counts[name] for name in NOTATIONS)
-        return numbers > self.counts["word"] and not any(map(self.counts.get, TEXT_NOTATIONS))
+        """True if numbers outnumber words, none is a code, and nearly all have one unit."""
+        codes = [*TEXT_NOTATIONS, *([] if self.is_measured else ["code"])]
+        coded = any(map(self.counts.get, codes))
+        strange = sum(self.marks[unit] for unit in self.units[1:])
+        alike = strange <= (1 - MIN_SHARE) * (self.marks.total() - strange)
+        return self.is_mostly_numeric and not coded and alike
 
     def example(self, *notations: str) -> str:
         """Quote the column name and an example of the first notation found."""
         text = next(self.examples[name][0] for name in notations if name in self.examples)
         return f"{quoted(self.name)} (as in {quoted(text)})"
 
-    def reason_for_text(self, form: TableFormat) -> str | None:
-        """Return the reason to read the column as text, or None if it is numeric."""
+    def contradiction(self, form: TableFormat, usual: TableFormat | None) -> Contradiction | None:
+        """Return the reason to read the column as text, or None if it is numeric.
+
+        With `usual`, only the codes and the unit of the training column are numbers.
+        """
         found, decimal = [name for name in self.counts if name in NOTATIONS], str(form.decimal)
-        common = {"integer", "infinite", "power", "spaced", *AMBIGUOUS, *PROOFS[decimal]}
-        common |= {"address"} if decimal == "," else set()
-        for name in TEXT_NOTATIONS:
+        kinds = {} if usual is None else usual.numbers or {}
+        coded = self.is_measured if usual is None else kinds.get(self.name) == "code"
+        for name in (*TEXT_NOTATIONS, *([] if coded else ["code"])):
             if name in found:
-                return f"{quoted(self.examples[name][0])} is not a plain number"
+                return self._because("is not a plain number", name)
         grouped = form.thousands == "." or {"points", "grouped_comma"} & {*found}
         if "address" in found and not grouped:
-            text = self.examples["address"][0]
-            return f"{quoted(text)} may be an IP address (thousands=... reads it as a number)"
+            text = "may be an IP address (thousands=... reads it as a number)"
+            return self._because(text, "address")
+        common = {"integer", "code", "infinite", "power", "spaced", *AMBIGUOUS, *PROOFS[decimal]}
+        common |= {"address"} if decimal == "," else set()
         if foreign := [name for name in found if name not in common]:
-            text = self.examples[foreign[0]][0]
-            return f"{quoted(text)} is not a number with the decimal mark {quoted(decimal)}"
-        if form.thousands is not None and self.marks - {decimal, form.thousands}:
-            return f"its thousands separator is not {quoted(form.thousands)}"
-        if form.thousands is None and len(self.lengths) == 1 and {*found} <= {*GROUPED_INTEGERS}:
-            text = next(self.examples[name][0] for name in GROUPED_INTEGERS if name in found)
-            if len(re.findall(r"\d+", text)) > 2:
-                may_be = "may be a phone number (thousands=... reads it as a number)"
-                return f"{quoted(text)} {may_be}"
+            return self._because(
+                f"is not a number with the decimal mark {quoted(decimal)}", *foreign
+            )
+        groups = [name for name in GROUPED_INTEGERS if name in found]
+        if form.thousands is not None and self.separators - {decimal, form.thousands}:
+            spread = [name for name in found if name.startswith(("grouped", "either"))]
+            text = f"has a thousands separator that is not {quoted(form.thousands)}"
+            return self._because(text, *groups, *spread)
+        alike = len(self.lengths) == 1 and len(groups) == len(found)
+        if (
+            usual is None
+            and form.thousands is None
+            and alike
+            and len(re.findall(r"\d+", self.examples[groups[0]][0])) > 2
+        ):
+            text = "may be a phone number (thousands=... reads it as a number)"
+            return self._because(text, *groups)
+        return self._unlike_mark(None if usual is None else usual.units.get(self.name, ""))
+
+    def _unlike_mark(self, known: str | None) -> Contradiction | None:
+        """Return a contradiction of the marks with the known one, by default the most frequent."""
+        known = next(iter(self.units), "") if known is None else known
+        if others := [f"mark {unit}" for unit in self.units if unit != known]:
+            expected = f"the mark {quoted(known)}" if known else "no mark"
+            return self._because(f"differs from numbers with {expected}", *others)
+        if known in ("%", "‰") and self.marks[""]:  # 22 % may be 22 or .22
+            fewer = min((known, ""), key=lambda mark: self.marks[mark] or np.inf)
+            verb = "has" if fewer else "lacks"
+            return self._because(f"{verb} the mark {quoted(known)}, unlike others", f"mark {fewer}")
         return None
+
+    def _because(self, text: str, *keys: str) -> Contradiction:
+        example = next(self.examples[key] for key in keys if key in self.examples)
+        cells = sum(self.counts[key] + self.marks[key.removeprefix("mark ")] for key in keys)
+        return Contradiction(f"{quoted(example[0])} {text}", example, cells)
 
 
 def gather_evidence(
@@ -272,51 +346,106 @@ def infer_format(
     columns: Sequence[ColumnEvidence], form: TableFormat, usual: TableFormat | None = None
 ) -> TableFormat:
     """Infer the decimal mark and the numeric columns; check them against `usual` if given."""
-    fixed = usual is not None and usual.numbers is not None
+    fixed = usual if usual is not None and usual.numbers is not None else None
     candidates = [column for column in columns if column.may_be_numeric]
     form = replace(form, decimal=form.decimal or _infer_decimal(candidates, form, usual))
     notes, numbers, words = list[str](), dict[str, NumberKind](), dict[str, tuple[str, ...]]()
-    marks = set[str]()
+    separators, units, limits = set[str](), dict[str, str](), dict[str, str]()
 
     def decide(column: ColumnEvidence) -> None:
-        name, reason = quoted(column.name), column.reason_for_text(form)
-        known = () if usual is None else usual.words.get(column.name, ())
-        others = [word for word in column.words if word not in MISSING]
-        new = [word for word in others if word not in known]
-        if not fixed and (reason is not None or not column.may_be_numeric):
-            if column.may_be_numeric:
-                notes.append(f"column {name} is read as text: {reason}")
+        name, found = column.name, column.contradiction(form, fixed)
+        known = () if usual is None else usual.words.get(name, ())
+        new = [word for word in column.words if clean(word) not in MISSING and word not in known]
+        if fixed is not None:
+            _check_usual(column, found, new)
+        elif found is not None:
+            _check_mixture(column, found, new)
+            if column.may_be_numeric or (column.is_mostly_numeric and column.is_measured):
+                notes.append(f"column {quoted(name)} is read as text: {found.reason}")
             return
-        if reason is not None:
-            raise TableError(
-                f"column {name}: expected numbers as in training, but {reason}: correct it, or "
-                "read it as missing (na_values=[...])"
-            )
-        if fixed and new:
-            raise TableError(
-                f"column {name}: expected a number in row {column.examples[f'word {new[0]}'][1]}, "
-                f"got {quoted(new[0])}: correct it or read it as missing "
-                f"(na_values=[{quoted(new[0])}])"
-            )
-        if not fixed and len(others) > 3:  # up to three words are missing values
-            row = column.examples[f"word {others[0]}"][1]
-            raise TableError(
-                f"column {name} holds numbers, but also {listed(others, 10)}, the first in row "
-                f"{row}: read them as missing (na_values=[...]), treat the column as categories "
-                f"(categorical=[{name}]), or leave it out (drop=[...])"
-            )
-        for word in sorted(column.words, key=others.__contains__):
-            cells = count(column.words[word], "cell")
-            notes.append(f"column {name}: {cells} {quoted(word)} read as missing")
+        elif not column.may_be_numeric:
+            return
+        else:
+            _check_mixture(column, None, new)
+        notes.extend(_describe_numbers(column, new, fixed))
         whole = {each for each, times in column.counts.items() if times} == {"integer"}
-        numbers[column.name] = "integer" if whole and not form.missing_numbers else "number"
+        whole = whole and not column.units and not form.missing_numbers
+        numbers[name] = "integer" if whole else "code" if column.counts["code"] else "number"
         if known or new:
-            words[column.name] = (*known, *new)
-        marks.update(column.marks - {str(form.decimal)})
+            words[name] = (*known, *new)
+        if column.units:
+            units[name] = column.units[0]
+        for mark in "<>":
+            if column.marks[mark]:
+                limits.setdefault(name, column.examples[f"mark {mark}"][0])
+        separators.update(column.separators - {str(form.decimal)})
 
     collect(columns, decide)
-    thousands = form.thousands if form.thousands is not None else min(marks, default="")
-    return replace(form, thousands=thousands, numbers=numbers, words=words, notes=tuple(notes))
+    thousands = form.thousands if form.thousands is not None else min(separators, default="")
+    form = replace(form, thousands=thousands, numbers=numbers, notes=tuple(notes))
+    return replace(form, words=words, units=units, limits=limits)
+
+
+def _check_usual(column: ColumnEvidence, found: Contradiction | None, words: Sequence[str]) -> None:
+    """Raise TableError if the cells do not fit a numeric column of the training table."""
+    name = quoted(column.name)
+    keys = [*TEXT_NOTATIONS, *(f"word {word}" for word in words)]
+    for text, row in (column.examples[key] for key in keys if key in column.examples):
+        raise TableError(
+            f"column {name}: expected a number in {row}, got {quoted(text)}: correct it or read it "
+            f"as missing (na_values=[{quoted(text)}])"
+        )
+    if found is not None:
+        raise TableError(
+            f"column {name}: expected numbers as in training, but {found.reason}: correct it, or "
+            "read it as missing (na_values=[...])"
+        )
+
+
+def _check_mixture(
+    column: ColumnEvidence, found: Contradiction | None, words: Sequence[str]
+) -> None:
+    """Raise TableError if few cells of a column of numbers are no numbers of this column.
+
+    Up to three words without digits are missing values.
+    """
+    name, cells = quoted(column.name), column.counts.total() - column.counts["empty"]
+    if found is not None:
+        clear = column.is_mostly_numeric and (column.is_measured or column.units)
+        if not clear or found.cells > (1 - MIN_SHARE) * cells:
+            return
+        (text, row), remedy = found.example, "correct it, read it as missing"
+        what = f"{found.reason} (in {row}): {remedy} (na_values=[{quoted(text)}])"
+    elif len(words) > 3 or any(re.search(r"\d", word) for word in words):
+        row = column.examples[f"word {words[0]}"][1]
+        remedy = "read them as missing (na_values=[...])"
+        what = f"also {listed(words, 10)}, the first in {row}: {remedy}"
+    else:
+        return
+    raise TableError(
+        f"column {name} holds numbers, but {what}, treat the column as categories "
+        f"(categorical=[{name}]), or leave it out (drop=[...])"
+    )
+
+
+def _describe_numbers(
+    column: ColumnEvidence, words: Sequence[str], usual: TableFormat | None
+) -> list[str]:
+    """Return notes on cells that are read as missing values or without their marks."""
+    readings = {"<": "as half the limit", ">": "as the limit"}
+    readings = {} if usual is not None and column.name in usual.limits else readings
+    if usual is None:
+        readings["("] = "as negative numbers"
+        readings |= {unit: f"without {quoted(unit)}" for unit in column.units}
+    notes = [
+        f"{count(column.words[word], 'cell')} {quoted(word)} read as missing"
+        for word in sorted(column.words, key=words.__contains__)
+    ] + [
+        f"{count(times, 'cell')} such as {quoted(column.examples[f'mark {mark}'][0])} read {how}"
+        for mark, how in readings.items()
+        if (times := column.marks[mark])
+    ]
+    return [f"column {quoted(column.name)}: {note}" for note in notes]
 
 
 def _infer_decimal(
@@ -339,9 +468,8 @@ def _infer_decimal(
     result = "." if point else "," if comma else None
     if point and comma and form.sep != ",":
         raise TableError(
-            f"expected one decimal mark, got a point in column {point} and a comma in {comma}: set "
-            "TableFormat(decimal='.') or TableFormat(decimal=',') (or mark text columns with "
-            "texts=[...])"
+            f"expected one decimal mark, got a point in column {point} and a comma in {comma}: "
+            f"{_choose_decimal(form)}"
         )
     certain = before == "," or any(each.counts["grouped_comma"] for each in proofs[","])
     if result == "," and form.sep == "," and not certain:
@@ -358,8 +486,7 @@ def _infer_decimal(
             examples = ", ".join(each.example(*AMBIGUOUS) for each in ambiguous[:10])
             raise TableError(
                 f"the mark in column {examples} may be a decimal mark or a thousands "
-                "separator: set TableFormat(decimal='.') or TableFormat(decimal=',') (or "
-                "texts=[...] for text)"
+                f"separator: {_choose_decimal(form)}"
             )
         result = "," if form.sep == ";" else "."
     if result is not None and before is not None and result != before:
@@ -372,13 +499,20 @@ def _infer_decimal(
     return result or before or "."
 
 
+def _choose_decimal(form: TableFormat) -> str:
+    """Return the advice for an ambiguous decimal mark; data frames have no separator."""
+    if form.sep:
+        return "set TableFormat(decimal='.') or TableFormat(decimal=',') (or texts=[...] for text)"
+    return "convert the columns to numbers (or categorical=[...] for text)"
+
+
 def convert(table: pa.Table, form: TableFormat) -> pa.Table:
     """Parse the numeric columns of a chunk of text; missing values become null."""
     columns, kinds = [], form.numbers or {}
     for name in table.column_names:
         cells = table.column(name).combine_chunks()
         if name in kinds:
-            cells = _parse_numbers(cells, form, form.words.get(name, ()))
+            cells = _parse_numbers(cells, form, name)
         cells = set_missing(cells, form, ["", *form.na_values])
         whole = kinds.get(name) == "integer" and not cells.null_count
         columns.append(cells.cast("int64") if whole else cells)
@@ -404,7 +538,7 @@ def set_missing(
     return pc.if_else(gaps, None, cells) if pc.any(gaps).as_py() else cells
 
 
-def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> pa.Array:
+def _parse_numbers(cells: pa.Array, form: TableFormat, name: str) -> pa.Array:
     """Parse text cells as numbers; missing values become null."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     if form.decimal == "." or not pc.any(pc.match_substring(cells, ".")).as_py():
@@ -414,11 +548,71 @@ def _parse_numbers(cells: pa.Array, form: TableFormat, words: Sequence[str]) -> 
             if pc.all(pc.is_finite(values)).as_py() is not False:
                 return values
     cells = pc.utf8_trim_whitespace(cells)
-    missing = pa.array(["", *MISSING, *words, *form.na_values], pa.string())
-    cells = pc.if_else(pc.is_in(cells, value_set=missing), None, cells)
+    missing = {"", *MISSING, *form.words.get(name, ()), *form.na_values}
+    gaps = pc.is_in(cells, value_set=pa.array(sorted(missing), pa.string()))
+    cells = pc.if_else(gaps, None, cells)
     others = "".join(mark for mark in THOUSANDS if mark != form.decimal)
-    cells = pc.replace_substring_regex(cells, f"[{re.escape(others)}]", "")
-    try:
-        return pc.cast(pc.replace_substring(cells, str(form.decimal), "."), pa.float64())
-    except pa.ArrowInvalid:
-        raise TableError("the file changed while it was read: expected the same cells") from None
+    unit = re.escape(form.units.get(name, ""))
+    plain = pc.replace_substring_regex(cells, f"^{unit}|{unit}$|[{re.escape(others)}]", "")
+    plain = pc.replace_substring(plain, str(form.decimal), ".")
+    marked = pc.invert(pc.match_substring_regex(plain, r"^-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?$"))
+    values = pc.cast(pc.if_else(marked, None, plain), pa.float64())
+    texts = cells.filter(marked)
+    few = (texts.slice(start, 65_536) for start in range(0, len(texts), 65_536))  # texts of Python
+    parts = [_parse_texts(part.to_pylist(), form, name) for part in few]
+    found = pa.array(np.concatenate([np.empty(0), *parts]), from_pandas=True)
+    return pc.replace_with_mask(values, pc.fill_null(marked, False), found)
+
+
+def _parse_texts(texts: Iterable[str], form: TableFormat, name: str) -> Array:
+    """Return the numbers in texts of a numeric column, NaN for missing values."""
+    missing, decimal = {"", *MISSING, *form.words.get(name, ()), *form.na_values}, str(form.decimal)
+
+    def parse(text: str) -> float:
+        if text.strip() in missing or clean(text) in missing:
+            return np.nan
+        if number := read_numeral(text):
+            return number.value(decimal)
+        raise TableError("the file changed while it was read: expected the same cells")
+
+    return np.array([parse(text) for text in texts], dtype=np.float64)
+
+
+# Data frames
+
+
+def read_frame(
+    frame: pd.DataFrame, names: Iterable[str], form: TableFormat, usual: TableFormat | None = None
+) -> tuple[pd.DataFrame, TableFormat]:
+    """Read columns of text in a data frame like those of a file; return the frame and its format.
+
+    Columns of other types, and texts that are no numbers, stay as they are.
+    """
+    texts = {name: frame[name].factorize() for name in names if _holds_text(frame[name])}
+    evidence = [
+        _evidence_of(name, frame.index, *parts, form.na_values) for name, parts in texts.items()
+    ]
+    form, numbers = infer_format(evidence, form, usual), dict[str, Array]()
+    for name in form.numbers or {}:
+        codes, words = texts[name]
+        numbers[name] = np.append(_parse_texts(words, form, name), np.nan)[codes]
+    return (frame.assign(**numbers) if numbers else frame), form
+
+
+def _holds_text(column: pd.Series) -> bool:
+    from pandas.api.types import infer_dtype
+
+    return column.dtype.name != "category" and infer_dtype(column, skipna=True) == "string"
+
+
+def _evidence_of(
+    name: str, index: pd.Index[Any], codes: Any, words: Any, skipped: Sequence[str]
+) -> ColumnEvidence:
+    """Collect evidence from the distinct words of a column and their codes, -1 if missing."""
+    known, first, times = np.unique(codes, return_index=True, return_counts=True)
+    present, evidence = known >= 0, ColumnEvidence(name)
+    rows = dict(zip(words, first[present].tolist(), strict=True))
+    counts = dict(zip(words, times[present].tolist(), strict=True))
+    texts = ((word, times) for word, times in counts.items() if word.strip() not in skipped)
+    evidence.add_texts(texts, lambda word: row_name(index, rows[word]))
+    return evidence

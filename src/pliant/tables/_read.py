@@ -105,8 +105,8 @@ def read_table(
     -------
     pandas.DataFrame
         A frame of at least one row. A CSV column is numeric if its cells are numbers, apart from
-        up to three distinct words, which are missing values. Numbers with a leading zero, a plus
-        sign or more than 15 digits make the column text, exactly as written.
+        up to three distinct words, which are missing values. Integers with a leading zero, a plus
+        sign or more than 15 digits, in a column without decimals, make it text, as written.
         ``frame.attrs["format"]`` holds the complete format as JSON data.
 
     Raises

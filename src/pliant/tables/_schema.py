@@ -34,7 +34,7 @@ from pliant.tables._columns import (
     refuse_missing,
     warn_of_unknown,
 )
-from pliant.tables._infer import TableFormat
+from pliant.tables._infer import NumberKind, TableFormat, read_frame
 from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
 from pliant.tables._read import PathLike, read_table
 
@@ -172,7 +172,8 @@ class TableSchema:
         frame : pandas.DataFrame
             A table of at least two rows. Numeric columns stay as they are, booleans become 0 or
             1, and dates become calendar features. Text becomes categories, free text or ids; ids
-            are left out. Numeric-looking text stays text, and other types are an error.
+            are left out. Text that holds numbers is read like that of a CSV file, and other types
+            are an error.
         target : str, optional
             The target column; all others are features.
         task : {"classification", "regression"}, optional
@@ -194,7 +195,8 @@ class TableSchema:
         names = _feature_columns(frame, target, drop, [*keep, *categorical])
         if len(frame) < 2:
             raise TableError(f"expected a table of at least 2 rows, got {len(frame)}")
-        notes = list[str]()
+        texts = [name for name in names if name not in categorical]
+        frame, form, notes = _read_numbers(frame, texts, target, task)
 
         def infer(name: str) -> Column | LeftOut | Target:
             if name == target:
@@ -214,9 +216,14 @@ class TableSchema:
         spaced = [name for name in (*names, target) if name and has_outer_spaces(frame[name])]
         if spaced:
             notes.append(f"spaces around text in {listed(spaced)} are removed")
-        written = frame.attrs.get("format")
-        form = None if written is None else TableFormat.from_dict(written)
         fitted = next((each for each in found if isinstance(each, Target)), None)
+        limits = {} if form is None else form.limits
+        if fitted is not None and fitted.task == "regression" and fitted.name in limits:
+            limit = quoted(limits[fitted.name])
+            raise TableError(
+                f"column {quoted(target)} holds limits such as {limit}, expected measured values "
+                f"as the target: correct them, or leave these rows out (na_values=[{limit}])"
+            )
         return cls(columns, fitted, missing, left_out, tuple(notes), form)
 
     @property
@@ -253,17 +260,24 @@ class TableSchema:
         keep = f"keep=[{', '.join(quoted(name, 80) for name in usable[:10])}]"
         option = f" ({keep} restores {'it' if len(usable) == 1 else 'them'})" if usable else ""
         first = [f"left out: {describe_left_out(self.left_out)}{option}"] if self.left_out else []
-        return first + notes
+        return first + self.warnings() + notes
+
+    def warnings(self) -> list[str]:
+        """Return warnings of columns that are left out although their texts look like numbers."""
+        return [column.warning for column in self.left_out if column.warning]
 
     @property
     def reading(self) -> TableFormat:
         """The format for reading later files, so that columns keep their kinds."""
         form = self.form or TableFormat()
         names = [column.name for column in self.columns if column.kind == "numeric"]
-        return replace(form, numbers=dict.fromkeys(names, "number"))
+        return replace(form, numbers=_later_kinds(form, names))
 
     def features(
-        self, frame: pd.DataFrame, unknown: dict[str, UnknownCells] | None = None
+        self,
+        frame: pd.DataFrame,
+        unknown: dict[str, UnknownCells] | None = None,
+        reported: set[str] | None = None,
     ) -> Array:
         """Return the features of a table as float64, shape (n, d).
 
@@ -277,6 +291,8 @@ class TableSchema:
         unknown : dict, optional
             Filled with the first unknown category of a column and the number of rows with unknown
             ones, by name, instead of the warnings. Chunks of a table share the dictionary.
+        reported : set of str, optional
+            Columns of which a warning has told how texts are read; this call adds others.
 
         Raises
         ------
@@ -287,9 +303,12 @@ class TableSchema:
         -----
         UnknownCategoryWarning
             If a value is not a known category; it gets the code after the last category.
+        UserWarning
+            If a text in a numeric column is read as missing or as a limit.
         """
         frame = _decode(frame)
         _check_rows(frame, [column.name for column in self.columns])
+        frame = _read_later(frame, self.reading, set() if reported is None else reported)
         found = dict[str, UnknownCells]() if unknown is None else unknown
         advice = "fill them in or leave the rows out; the model was fitted without imputation"
 
@@ -311,9 +330,12 @@ class TableSchema:
         """
         if self.target is None:
             raise TableError("the schema has no target")
-        frame = _decode(frame)
-        _check_rows(frame, [self.target.name])
-        return self.target.values(frame[self.target.name])
+        name, frame = self.target.name, _decode(frame)
+        _check_rows(frame, [name])
+        if self.target.kind == "numeric":
+            form = self.form or TableFormat()
+            frame = _read_later(frame, replace(form, numbers=_later_kinds(form, [name])), set())
+        return self.target.values(frame[name])
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for model files, where one text takes less space than many."""
@@ -398,6 +420,42 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> str:
     }
     names = {key: [each.name for each in left_out if each.reason == key] for key in reasons}
     return ", ".join(f"{listed(names[key])} ({reasons[key]})" for key in reasons if names[key])
+
+
+def _read_numbers(
+    frame: pd.DataFrame, names: list[str], target: str | None, task: Task | None
+) -> tuple[pd.DataFrame, TableFormat | None, list[str]]:
+    """Read the columns of text that hold numbers; return the frame, its format and notes.
+
+    Class labels stay as written, and so does a frame that `read_table` has read.
+    """
+    if written := frame.attrs.get("format"):
+        return frame, TableFormat.from_dict(written), []
+    with_target = [*names, *([target] if target and task != "classification" else [])]
+    read, form = read_frame(frame, with_target, TableFormat())
+    if target in (form.numbers or {}):
+        regression = (task or guess_task(read[target])) == "regression"
+        if target in form.words or not regression:
+            read, form = read_frame(frame, names, TableFormat(decimal=form.decimal))
+    return read, replace(form, notes=()) if form.numbers else None, [*form.notes]
+
+
+def _read_later(frame: pd.DataFrame, usual: TableFormat, reported: set[str]) -> pd.DataFrame:
+    """Read texts in the numeric columns of a later table as in the training table."""
+    form = TableFormat(decimal=usual.decimal or ".", na_values=usual.na_values)
+    frame, form = read_frame(frame, usual.numbers or {}, form, usual)
+    known = {note: note.partition(":")[0] for note in form.notes}
+    for note, column in known.items():
+        if column not in reported:
+            warnings.warn(note, UserWarning, stacklevel=3)
+    reported.update(known.values())
+    return frame
+
+
+def _later_kinds(form: TableFormat, names: Sequence[str]) -> dict[str, NumberKind]:
+    """Return the kinds of numeric columns in later tables, where integers may be numbers."""
+    known = form.numbers or {}
+    return {name: "code" if known.get(name) == "code" else "number" for name in names}
 
 
 def _feature_columns(
