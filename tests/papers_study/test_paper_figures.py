@@ -94,9 +94,9 @@ def test_a_named_figure_is_drawn_alone_and_others_need_data(written, tmp_path, c
     assert "dank-figure-4: skipped, it requires --data" in capsys.readouterr().err
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["captions.md", "dank-figure-2.png", "numbers.json"]
-    draw(["scg-figure-3"], None, tmp_path, SMALL)
+    draw(["tkl-figure-3"], None, tmp_path, SMALL)
     entries = json.loads((tmp_path / "numbers.json").read_text("utf-8"))["figures"]
-    assert list(entries) == ["dank-figure-2", "scg-figure-3"]
+    assert list(entries) == ["dank-figure-2", "tkl-figure-3"]
     assert len(FIGURES) == len(SMALL) == 18
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -30,15 +31,15 @@ def test_automatic_eta_is_the_squared_norm_of_the_svm_solution():
 def test_multiclass_learns_one_classifier_per_pair():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = DANKClassifier(C=10).fit(X, names)
+    model = DANKClassifier(C=10, tol=1e-8).fit(X, names)
     assert len(model.estimators_) == 3
     assert model.score(X, names) > 0.95
     assert model.decision_function(X).shape == (150, 3)
     pair = model.estimators_[2]
     both = np.flatnonzero(y > 0)
-    alone = DANKClassifier(C=10, gamma=pair.kernel_.base.gamma).fit(X[both], names[both])
+    alone = clone(model).set_params(gamma=pair.kernel_.base.gamma).fit(X[both], names[both])
     assert list(pair.classes_) == ["versicolor", "virginica"]
-    np.testing.assert_allclose(pair.decision_function(X), alone.decision_function(X))
+    np.testing.assert_allclose(pair.decision_function(X), alone.decision_function(X), atol=1e-3)
     np.testing.assert_array_equal(pair.support_, both[alone.support_])
     with pytest.raises(AttributeError, match=r"use estimators_\[k\]\.kernel_"):
         _ = model.kernel_

@@ -362,8 +362,9 @@ def skewness(X: Array) -> Array:
     size = np.abs(X).max(axis=0)
     scaled = X / np.where(size > 0, size, 1.0)
     spread = scaled.std(axis=0)
-    deviation = (scaled - scaled.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    return np.asarray((deviation**3).mean(axis=0))
+    scaled -= scaled.mean(axis=0)
+    scaled /= np.where(spread > 0, spread, 1.0)
+    return np.asarray((scaled**3).mean(axis=0))
 
 
 def _fit_log(x: Array, low: float) -> tuple[float, float] | None:

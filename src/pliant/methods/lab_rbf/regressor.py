@@ -270,8 +270,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         skew = np.abs(skewness(table.Y))
         if not (trainer.tries_scales and (skew > constants.MIN_TARGET_SKEWNESS).all()):
             return table
-        sizes = np.where(table.Y == 0, np.nan, np.abs(table.Y))
-        transformed = table.with_asinh(np.nanmedian(sizes, axis=0))
+        typical = np.nanmedian(np.where(table.Y == 0, np.nan, np.abs(table.Y)), axis=0)
+        transformed = table.with_asinh(typical)
         if not (np.abs(skewness(transformed.Y)) < skew).all():
             return table
         # Probe y before asinh(y / u): a probe returns inf if the fit must stop.
