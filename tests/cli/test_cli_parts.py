@@ -33,6 +33,7 @@ VALUES = [
     [
         ("leave it out (drop=[...])", "leave it out (--drop)"),
         ("(keep=['a', 'b, c'] restores them)", "(--keep 'a' --keep 'b, c' restores them)"),
+        ("set TableFormat(sep=' ')", "add --sep ' '"),
         ("TableFormat(skip=2) leaves out", "--skip 2 leaves out"),
         ("classes (task='regression' for", "classes (--task regression for"),
         ("as missing (na_values=['a b])'])", "as missing (--na-values 'a b])')"),

@@ -45,7 +45,7 @@ def _option_for(match: re.Match[str]) -> str:
         option = "--no-header"
     else:
         option = f"--{RENAMED.get(name, name).replace('_', '-')}"
-        shown = value[1:-1] if value[0] in "['" else value
+        shown = value[1:-1] if value[0] in "['" and value != "' '" else value
         if value[0] == "[":
             shown = shown.replace("', '", f"' {option} '")
         option += "" if shown == "..." else f" {shown}"
