@@ -186,6 +186,19 @@ def test_limits_are_read_as_half_and_told():
     assert column.categories == ("<=50K", ">50K")
 
 
+@pytest.mark.parametrize("write", ["{:.2f} mg/L as N", "{:.2f} ± 0.05", "{0:.1f}-{0:.2f}"])
+def test_text_that_begins_with_decimals_is_told(write):
+    cells = [write.format(value) for value in abs(DRAWN)]
+    schema = TableSchema.fit(pd.DataFrame({"a": cells, "x": DRAWN}), keep=["a"])
+    assert f"'a' holds text that looks like numbers, such as '{cells[0]}'" in schema.notes[0]
+
+
+def test_a_warning_of_numbers_left_out_shows_a_cell_that_is_not_plain():
+    cells = [f"{value:.2f}{'%' * (k % 2)}" for k, value in enumerate(np.unique(abs(DRAWN)))]
+    schema = TableSchema.fit(pd.DataFrame({"a": cells, "x": np.arange(len(cells)) ** 2}))
+    assert f"such as '{cells[1]}': write plain numbers" in schema.warnings()[0]
+
+
 def test_integers_with_limits_are_numbers():
     cells = ["<1", "<5", ">9", *map(str, range(2, 9))]
     numbers, schema = both(cells)

@@ -65,6 +65,9 @@ LETTERS = "gmlLshdtVWNJKkM"
 LIKE_NUMBER = re.compile(rf"\W*{CURRENCY}?\W*\d")
 """Start of a text that looks like a number."""
 
+LIKE_DECIMAL = re.compile(LIKE_NUMBER.pattern + r"*[.,]\d")
+"""Start of a text that looks like a number with decimals."""
+
 PLAIN = str.maketrans(
     {
         **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d", "-"),
