@@ -171,6 +171,14 @@ def test_integers_are_dates_if_the_order_says_so(form, tmp_path):
         np.testing.assert_array_equal(schema.features(frame), expected)
 
 
+def test_a_few_integers_that_are_no_dates_are_one_error():
+    cells = [20240101 + k % 28 for k in range(40)]
+    cells[7] = 20240231
+    with pytest.raises(TableError, match=r"'day': expected a date .* row 8, got 20240231"):
+        schema_of(cells, date_order="ymd")
+    assert "'day' look like dates but are used as numbers" in schema_of(cells).notes[0]
+
+
 @pytest.mark.parametrize("integers", [[20240131, 20241331], [20240131, 7], [1, 2]])
 def test_integers_that_are_no_dates_stay_numbers(integers):
     schema = schema_of(integers * 20, date_order="ymd")

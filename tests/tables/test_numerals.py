@@ -35,6 +35,7 @@ def _here(tmp_path, monkeypatch):
         *(("5,36,396", 536396.0), ("5,36,396.5", 536396.5), ("3.\u200b21", 3.21), ("14.4°C", 14.4)),
         *(("\u22123.50", -3.5), ("\u20133.50", -3.5), ("3.50-", -3.5), ("(3.50)", -3.5)),
         *(("($3.50)", -3.5), ("-$3.50", -3.5), ("$-3.50", -3.5), ("3.50- EUR", -3.5)),
+        *(("(3.50) EUR", -3.5), ("(3.50 EUR)", -3.5), ("(3.50)%", -3.5)),
         *(("<0.6", 0.3), ("<= 0.6 ug/L", 0.3), (">20", 20.0), ("7 m2", 7.0), ("5 kg/m3", 5.0)),
         *((" 1'200.50 ", 1200.5), ("1\u202f200.5 kr", 1200.5), ("-.5", -0.5), ("R$ 5", 5.0)),
     ],
@@ -183,6 +184,34 @@ def test_limits_are_read_as_half_and_told():
         assert schema.features(pd.DataFrame({"a": ["<0,5"]})) == 0.25
     (column,) = TableSchema.fit(pd.DataFrame({"a": ["<=50K", ">50K"] * 9})).columns
     assert column.categories == ("<=50K", ">50K")
+
+
+@pytest.mark.parametrize("write", ["{:.2f} mg/L as N", "{:.2f} ± 0.05", "{0:.1f}-{0:.2f}"])
+def test_text_that_begins_with_decimals_is_told(write):
+    cells = [write.format(value) for value in abs(DRAWN)]
+    schema = TableSchema.fit(pd.DataFrame({"a": cells, "x": DRAWN}), keep=["a"])
+    assert f"'a' holds text that looks like numbers, such as '{cells[0]}'" in schema.notes[0]
+
+
+def test_a_warning_of_numbers_left_out_shows_a_cell_that_is_not_plain():
+    cells = [f"{value:.2f}{'%' * (k % 2)}" for k, value in enumerate(np.unique(abs(DRAWN)))]
+    schema = TableSchema.fit(pd.DataFrame({"a": cells, "x": np.arange(len(cells)) ** 2}))
+    assert f"such as '{cells[1]}': write plain numbers" in schema.warnings()[0]
+
+
+def test_integers_with_limits_are_numbers():
+    cells = ["<1", "<5", ">9", *map(str, range(2, 9))]
+    numbers, schema = both(cells)
+    np.testing.assert_array_equal(numbers, [0.5, 2.5, 9, *range(2, 9)])
+    np.testing.assert_array_equal(schema.features(pd.DataFrame({"a": ["<3", "4"]})), [[1.5], [4]])
+
+
+@pytest.mark.parametrize("write", ["1,{0:02d},{1:03d}", "1,{1:03d},{1:03d}", "€ 1 {1:03d} {1:03d}"])
+def test_groups_of_one_length_with_commas_or_a_unit_are_no_phone_numbers(write):
+    cells = [write.format(k, 9 * k) for k in range(1, 31)]
+    frame = pd.DataFrame({"a": cells})
+    expected = [int(re.sub(r"\D", "", cell)) for cell in cells]
+    np.testing.assert_array_equal(TableSchema.fit(frame).features(frame)[:, 0], expected)
 
 
 def test_a_limit_in_the_target_is_an_error_and_no_shorter_sample():

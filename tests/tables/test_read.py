@@ -86,6 +86,11 @@ NAMES = "a,b,y\n"
     [
         (3 * (NAMES + rows(16)), 48, "2 rows equal to the header"),
         (2 * (" a ,b,y\n" + rows(8)), 16, "1 row equal to the header"),
+        (
+            "\ufeff".join([*3 * [NAMES + rows(8)], '"a",b,y\n' + rows(8)]),
+            32,
+            "3 rows equal to the header",
+        ),
         (NAMES + "m,kg,-\n" + rows(9), 9, "1 row below the header, with 'm', 'kg' for numbers"),
         (
             2 * (NAMES + "m,%,\n" + rows(9)),
@@ -98,7 +103,7 @@ NAMES = "a,b,y\n"
             "2 rows below the header, with 'm', '%' for numbers",
         ),
     ],
-    ids=["joined", "blanks", "units", "joined units", "two rows of units"],
+    ids=["joined", "blanks", "byte order marks", "units", "joined units", "two rows of units"],
 )
 def test_headers_and_units_are_no_data(tmp_path, recwarn, text, n, note, encoding):
     path = put(tmp_path, text.encode(encoding))

@@ -461,3 +461,9 @@ def test_any_plain_data_is_a_working_schema_or_refused(place, value):
         except TableError:
             return
     assert features.shape == (4, len(schema.feature_names))
+
+
+def test_the_target_is_not_dropped():
+    frame = pd.DataFrame({"x": [1.0, 2.5, 4.0], "y": ["1.5", "2.5*", "3.5"]})
+    with pytest.raises(TableError, match="'y' is the target, expected others in drop="):
+        TableSchema.fit(frame, "y", drop=["y"])

@@ -23,7 +23,7 @@ from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import LARGEST
 from pliant.tables._names import listed, row_name
-from pliant.tables._numerals import LIKE_NUMBER, read_numeral
+from pliant.tables._numerals import LIKE_DECIMAL, LIKE_NUMBER, read_numeral
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -465,7 +465,7 @@ class ColumnProfile:
         """Return a column of numbers or booleans, or leave it out as an id or constant."""
         numbers = (read_booleans if kind == "boolean" else read_numbers)(self.cells)
         known = numbers[~np.isnan(numbers)]
-        dates = kind == "numeric" and _are_dates(known)
+        dates = kind == "numeric" and _may_be_dates(known)
         if dates and self.date_order == "ymd":
             return self._infer_dates(read_dates(self.cells, "ymd"), "ymd")
         if not self.keep and len(known) == len(numbers):
@@ -506,22 +506,26 @@ class ColumnProfile:
         unique = distinct > max(MIN_ROWS, MIN_SHARE * known) or many
         # free text: over 30 % of the cells are distinct, with at least three words on average
         varied = distinct > max(MIN_ROWS, 0.3 * known) or many
-        if (varied and average(lambda t: len(t.split())) >= 3.0) or (unique and self.keep):
-            return Column(self.name, "text")
-        if unique:
+        free = (varied and average(lambda t: len(t.split())) >= 3.0) or (unique and self.keep)
+        first = next(iter(counts))
+        marked = next((text for text in counts if np.isnan(parse_float(text))), first)
+        if unique and not free:
             numbers = average(lambda t: LIKE_NUMBER.match(t) is not None) > MIN_SHARE
-            return LeftOut(self.name, "id", next(iter(counts)) if numbers else "")
+            return LeftOut(self.name, "id", marked if numbers else "")
 
         def looks_like_number(text: str) -> bool:
             number = read_numeral(text)  # few ratios are ranges, such as 40-49
-            return number is not None and (number.notation != "ratio" or distinct > MIN_ROWS)
+            ratio = number is not None and number.notation == "ratio"
+            decimal = LIKE_DECIMAL.match(text) is not None
+            many = distinct > MIN_ROWS
+            return (number is not None and not ratio) or ((ratio or decimal) and many)
 
         if average(looks_like_number) > MIN_SHARE:
             self.notes.append(
                 f"column {quoted(self.name)} holds text that looks like numbers, such as "
-                f"{quoted(next(iter(counts)))}: it is used as text"
+                f"{quoted(marked)}: it is used as text"
             )
-        return Column(self.name, "categorical", categories)
+        return Column(self.name, "text") if free else Column(self.name, "categorical", categories)
 
     def _find_dates(self, counts: Counter[str]) -> Column | LeftOut | None:
         """Return a date column if most texts are dates; raise TableError for other text."""
@@ -573,11 +577,13 @@ class ColumnProfile:
         return Column(self.name, "date", parts=parts, order=order, origin=float(low[0]))
 
 
-def _are_dates(numbers: Array) -> bool:
-    """Return True for integers that are all dates without marks, such as 20240131."""
-    if not numbers.size or not is_integer(numbers).all() or numbers.min() < 19_000_101:
+def _may_be_dates(numbers: Array) -> bool:
+    """Return True for integers that nearly all are dates without marks, such as 20240131."""
+    if not numbers.size or not is_integer(numbers).all() or np.median(numbers) < 19_000_101:
         return False
-    return not any(np.isnan(parse_date(as_text(each), "ymd")) for each in np.unique(numbers))
+    values, counts = np.unique(numbers, return_counts=True)
+    dates = [not np.isnan(parse_date(as_text(each), "ymd")) for each in values]
+    return bool(counts[dates].sum() > MIN_SHARE * numbers.size)
 
 
 def _are_ids(numbers: Array, named: bool) -> bool:

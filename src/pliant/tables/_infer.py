@@ -303,6 +303,7 @@ class ColumnEvidence:
             usual is None
             and form.thousands is None
             and alike
+            and not (self.counts["commas"] or self.units)
             and len(re.findall(r"\d+", self.examples[groups[0]][0])) > 2
         ):
             text = "may be a phone number (thousands=... reads it as a number)"
@@ -369,7 +370,7 @@ def infer_format(
             _check_mixture(column, None, new)
         notes.extend(_describe_numbers(column, new, fixed))
         whole = {each for each, times in column.counts.items() if times} == {"integer"}
-        whole = whole and not column.units and not form.missing_numbers
+        whole = whole and not (column.units or column.marks["<"] or form.missing_numbers)
         numbers[name] = "integer" if whole else "code" if column.counts["code"] else "number"
         if known or new:
             words[name] = (*known, *new)

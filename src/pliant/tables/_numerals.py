@@ -55,7 +55,7 @@ UNIT = rf"(?:[%‰°\"″′]|(?:°?{WORD}|{CURRENCY})(?: ?[/·*] ?{WORD})*|/ ?{
 DIGITS = rf"(?:[0-9](?:[0-9.,{SPACES}]*[0-9.,])?|[.,][0-9]+)(?:[eE][-+]?[0-9]+|[dD][-+][0-9]+)?"
 MARKED = re.compile(
     rf"(?P<limit>(?:[<>]=?|[≤≥])?)\s*(?P<open>\(?)(?P<sign>[-+]?)\s*(?P<before>{CURRENCY}?)\s*"
-    rf"(?P<inner>[-+(]?)(?P<digits>{DIGITS})(?P<minus>-?)(?P<after>\s*{UNIT})?(?P<close>\)?)"
+    rf"(?P<inner>[-+(]?)(?P<digits>{DIGITS})(?P<minus>-?)(?P<shut>\)?)(?P<after>\s*{UNIT})?(?P<close>\)?)"
 )
 """A number with marks; `limit`, `sign` and so on are empty if absent."""
 
@@ -64,6 +64,9 @@ LETTERS = "gmlLshdtVWNJKkM"
 
 LIKE_NUMBER = re.compile(rf"\W*{CURRENCY}?\W*\d")
 """Start of a text that looks like a number."""
+
+LIKE_DECIMAL = re.compile(LIKE_NUMBER.pattern + r"*[.,]\d")
+"""Start of a text that looks like a number with decimals."""
 
 PLAIN = str.maketrans(
     {
@@ -125,8 +128,8 @@ def read_numeral(text: str) -> Numeral | None:
     after = match["after"] or ""
     mark = "".join(after.split()) or match["before"]
     glued = len(after) == 1 and after.isascii() and after.isalpha() and after not in LETTERS
-    bracketed = "(" in signs
-    if len(signs) > 1 or bracketed != bool(match["close"]) or glued or (after and match["before"]):
+    bracketed, closed = "(" in signs, match["shut"] + match["close"]
+    if len(signs) > 1 or closed != ")" * bracketed or glued or (after and match["before"]):
         return None
     bookish = bracketed or bool(match["minus"])
     sign = "-" if bookish else "".join(signs)

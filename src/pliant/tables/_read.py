@@ -478,8 +478,10 @@ def _rows_without_data(
 
     In the columns that hold numbers below, rows of units hold words, the first at least two.
     """
-    result, gaps = {"equal to the header": [header]}, {"", *MISSING, *form.na_values}
-    rows = [[cell.strip() for cell in row] for row in rest if [*map(str.strip, row)] != header]
+    first, *others = header  # each of several joined files may have a byte order mark
+    headers = [[name, *others] for name in (first, f"\ufeff{first}", f'\ufeff"{first}"')]
+    result, gaps = {"equal to the header": headers}, {"", *MISSING, *form.na_values}
+    rows = [row for row in ([cell.strip() for cell in each] for each in rest) if row not in headers]
     for n_units in (1, 2):
         units = rows[:n_units]
         data = [row for row in rows[n_units:] if row not in units]

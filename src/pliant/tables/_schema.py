@@ -470,6 +470,8 @@ def _feature_columns(
     check_unique(names, "the table")
     required = [*drop, *others, *([] if target is None else [target])]
     check_present(list(dict.fromkeys(required)), names)
+    if target in drop:
+        raise TableError(f"column {quoted(target)} is the target, expected others in drop=[...]")
     features = [name for name in names if name not in {target, *drop}]
     if not features:
         raise TableError("no feature column is left: expected one in addition to the target")
