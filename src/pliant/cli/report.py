@@ -185,10 +185,12 @@ def function_facts(n_support: int | None, functions: Sequence[Mapping[str, Any]]
         printed.append(("certified gap", f"{_format_gap(part['gap'])} {relative}{of_parts}"))
     titles = {"rank": "rank of P", "held_out_score": "held-out score"}
     keys = ("eta", "rank", "parts", "members", "held_out_score")
-    printed += [(titles.get(key, key), format_number(part[key])) for key in keys if key in part]
-    if printed and printed[-1][0] == titles["held_out_score"]:
-        name, score = printed[-1]
-        printed[-1] = (name, f"{score} (R2 on rows that chose the settings)")
+    asides = {"held_out_score": " (R2 on rows that chose the settings)"}
+    printed += [
+        (titles.get(key, key), format_number(part[key]) + asides.get(key, ""))
+        for key in keys
+        if key in part
+    ]
     return [*printed, *_relevance_facts(part)]
 
 

@@ -514,11 +514,11 @@ class ColumnProfile:
             return LeftOut(self.name, "id", marked if numbers else "")
 
         def looks_like_number(text: str) -> bool:
-            number = read_numeral(text)  # few ratios are ranges, such as 40-49
-            ratio = number is not None and number.notation == "ratio"
-            decimal = LIKE_DECIMAL.match(text) is not None
-            many = distinct > MIN_ROWS
-            return (number is not None and not ratio) or ((ratio or decimal) and many)
+            number = read_numeral(text)
+            if number is not None and number.notation != "ratio":
+                return True
+            # few distinct ones are ranges, such as 40-49
+            return distinct > MIN_ROWS and bool(number or LIKE_DECIMAL.match(text))
 
         if average(looks_like_number) > MIN_SHARE:
             self.notes.append(

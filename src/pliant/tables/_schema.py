@@ -34,9 +34,10 @@ from pliant.tables._columns import (
     refuse_missing,
     warn_of_unknown,
 )
+from pliant.tables._dialect import PathLike
 from pliant.tables._infer import NumberKind, TableFormat, read_frame
 from pliant.tables._names import check_present, check_unique, collect, from_json, listed, to_json
-from pliant.tables._read import PathLike, read_table
+from pliant.tables._read import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
