@@ -33,6 +33,7 @@ from pliant.comparison.protocol import DUMMY, Place, Record
 from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.exceptions import set_public_module
+from pliant.core.state import reads, updates
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 
@@ -226,6 +227,7 @@ class _Blend(BaseEstimator):
         blend.feature_importances_ = blend._importances(X, y)
         return blend
 
+    @updates
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the weights from out-of-fold predictions, then fit the members on all samples.
 
@@ -343,10 +345,12 @@ class BlendRegressor(RegressorMixin, _Blend):
     True
     """
 
+    @reads
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predictions, shape (n_samples,)."""
         return self._mean(X, "predict")
 
+    @reads
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
         """Return prediction intervals.
 
@@ -402,11 +406,13 @@ class BlendClassifier(ClassifierMixin, _Blend):
     sklearn.ensemble.VotingClassifier : Averages probabilities with user-defined weights.
     """
 
+    @reads
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return class probabilities, shape (n_samples, n_classes)."""
         values = self._mean(X, "predict_proba")
         return np.asarray(values / values.sum(axis=1, keepdims=True))
 
+    @reads
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the most probable classes, shape (n_samples,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)

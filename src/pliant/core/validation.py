@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, TypeAlias
@@ -563,21 +563,3 @@ def stack_level() -> int:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith(wrappers):
         level, frame = level + 1, frame.f_back
     return level
-
-
-@contextmanager
-def fresh_fit(estimator: BaseEstimator) -> Iterator[None]:
-    """Delete the fitted attributes of an estimator before the block, and after an error in it."""
-    _delete_fitted(estimator)
-    try:
-        yield
-    except BaseException:
-        _delete_fitted(estimator)
-        raise
-
-
-def _delete_fitted(estimator: BaseEstimator) -> None:
-    """Delete the fitted attributes of an estimator."""
-    for name in list(vars(estimator)):
-        if name.endswith("_") and name[0] != "_":
-            delattr(estimator, name)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 
 from pliant.core.estimators import BaseEstimator, TransformerMixin
 from pliant.core.exceptions import TableError, set_public_module
+from pliant.core.state import reads, updates
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -30,6 +31,7 @@ from pliant.core.validation import (
     integer,
     one_of,
     optional,
+    stack_level,
 )
 from pliant.tables._columns import DateOrder, Missing
 from pliant.tables._names import listed, require
@@ -165,6 +167,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.fit_transform(X, y)
         return self
 
+    @updates
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Fit, and return the features of `transform`, but with mean targets from other rows.
 
@@ -182,7 +185,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             date_order=self.date_order,
         )
         for warning in self.schema_.warnings():
-            warnings.warn(warning, UserWarning, stacklevel=2)
+            warnings.warn(warning, UserWarning, stacklevel=stack_level())
         features = self.schema_.features(frame)
         if not self.encode:
             return features
@@ -192,6 +195,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.encoder_ = make_encoder(self.schema_.categories, self.schema_.texts, **options)
         return self.encoder_.fit_transform(features, y)
 
+    @reads
     def transform(self, X: Any) -> Array:
         """Return the features, shape (n_samples, n_features_out).
 
@@ -281,6 +285,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.fit_transform(X, y)
         return self
 
+    @updates
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Fit, and return the encoded rows, with mean targets from the other folds."""
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -297,6 +302,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.parts_ = parts
         return np.concatenate(encoded, axis=1)
 
+    @reads
     def transform(self, X: Any) -> Array:
         """Return numbers, one-hot categories, mean targets and text projections, in this order."""
         check_is_fitted(self, "parts_")

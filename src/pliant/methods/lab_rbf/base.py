@@ -21,6 +21,7 @@ from pliant.core.dask import by_partition
 from pliant.core.device import get_device
 from pliant.core.estimators import BaseEstimator
 from pliant.core.progress import CallbackSupport, Deadline, FitProgress
+from pliant.core.state import reads, updates
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
@@ -379,6 +380,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Number of outputs of the members."""
 
     @blas_limited
+    @updates
     def refit_coefficients(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
     ) -> Self:
@@ -403,6 +405,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
         table = self._set_target(table)
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
+        self.members_ = [copy(member) for member in self.members_]
         for member in self.members_:
             member.limits_ = limits
         self._solve_coefficients(self.members_, table)
@@ -555,6 +558,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         slopes = np.vstack([member.support_slopes_ for member in self._active])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), constants.TINY))
 
+    @reads
     @by_partition
     @blas_limited
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
@@ -576,6 +580,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             points, lambda u: np.sqrt(np.min([k.squares(u).min(axis=1) for k in kernels], axis=0))
         )
 
+    @reads
     @blas_limited
     def explain(self, X: npt.ArrayLike, n_nearest: int = 5) -> LABRBFExplanation:
         """Explain the prediction of each point.

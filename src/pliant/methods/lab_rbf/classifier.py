@@ -24,6 +24,7 @@ from scipy.optimize import minimize
 from pliant.core.dask import by_partition
 from pliant.core.estimators import ClassifierMixin
 from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -31,7 +32,6 @@ from pliant.core.validation import (
     check_weights,
     class_codes,
     class_factors,
-    fresh_fit,
     plain,
     validate_data,
 )
@@ -104,6 +104,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     classes_: npt.NDArray[Any] = field(init=False)
 
     @blas_limited
+    @updates
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn the support points, bandwidths and coefficients.
@@ -122,23 +123,23 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self
         """
         state = self._warm_start_state()
-        with fresh_fit(self):
-            check_parameters(self)
-            table, _ = self._build_table(X, y, sample_weight)
-            if state is not None:
-                self._check_warm_start(state)
-            progress = FitProgress(self, X, y)
-            trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
-            if state is None:
-                scales = trainer.choose_scales(table)
-                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
-            else:
-                starts = trainer.continue_members(table, state.members_)
-            fits = trainer.train(table, starts)
-            self._choose_penalty(table, fits)
-            self._solve_coefficients([fit.member for fit in fits], table)
-            self._store_members(table, fits)
-            progress.end()
+        forget_fit(self)
+        check_parameters(self)
+        table, _ = self._build_table(X, y, sample_weight)
+        if state is not None:
+            self._check_warm_start(state)
+        progress = FitProgress(self, X, y)
+        trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
+        if state is None:
+            scales = trainer.choose_scales(table)
+            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+        else:
+            starts = trainer.continue_members(table, state.members_)
+        fits = trainer.train(table, starts)
+        self._choose_penalty(table, fits)
+        self._solve_coefficients([fit.member for fit in fits], table)
+        self._store_members(table, fits)
+        progress.end()
         return self
 
     def _encode_arrays(
@@ -215,6 +216,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             path = logistic_path(member.features(X), indicators, rows.weights, penalty)
             member.set_coefficients(*path[0])
 
+    @reads
     @by_partition
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
@@ -233,12 +235,14 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """
         return self._squeeze(self._expand(X))
 
+    @reads
     @by_partition
     @blas_limited
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Compute the log-probability of each class, shape (n_samples, n_classes)."""
         return np.asarray(scipy.special.log_softmax(class_scores(self._expand(X)), axis=1))
 
+    @reads
     @by_partition
     @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:
@@ -254,6 +258,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """
         return np.asarray(scipy.special.softmax(class_scores(self._expand(X)), axis=1))
 
+    @reads
     @by_partition
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:

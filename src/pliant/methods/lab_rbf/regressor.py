@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.dask import by_partition
 from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
 from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -38,7 +39,6 @@ from pliant.core.validation import (
     check_share,
     check_targets,
     check_vector,
-    fresh_fit,
     is_collection,
     optional,
     plain,
@@ -172,6 +172,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return cls(n_support, algorithm=algorithm, **{**paper, "max_iter": 9500, **parameters})
 
     @blas_limited
+    @updates
     @with_callbacks
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
         """Learn the support points, bandwidths and coefficients.
@@ -200,30 +201,30 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             If `device` needs PyTorch and PyTorch is not installed.
         """
         state = self._warm_start_state()
-        with fresh_fit(self):
-            check_parameters(self)
-            table, calibration = self._build_table(X, y, sample_weight)
-            self.target_low_, self.target_high_ = table.target_range
-            if state is not None:
-                self._check_warm_start(state)
-            progress = FitProgress(self, X, y)
-            trainer = self._build_trainer(table, progress, self._loss)
-            if state is None:
-                scales = trainer.choose_scales(table)
-                table = self._choose_target(table, trainer, scales[0])
-                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
-            else:
-                table = table.with_asinh(state.target_unit_)
-                starts = trainer.continue_members(table, state.members_)
-            self.target_unit_ = table.unit
-            fits = trainer.train(table, starts)
-            if self._algorithm.objective != "interpolation":  # otherwise set in training
-                self._solve_coefficients([fit.member for fit in fits], table)
-            self._store_members(table, fits)
-            self.error_model_ = fit_error_model(table, list(compress(fits, self.averaged_)))
-            if calibration is not None:
-                self._calibrate(calibration.X, calibration.Y)
-            progress.end()
+        forget_fit(self)
+        check_parameters(self)
+        table, calibration = self._build_table(X, y, sample_weight)
+        self.target_low_, self.target_high_ = table.target_range
+        if state is not None:
+            self._check_warm_start(state)
+        progress = FitProgress(self, X, y)
+        trainer = self._build_trainer(table, progress, self._loss)
+        if state is None:
+            scales = trainer.choose_scales(table)
+            table = self._choose_target(table, trainer, scales[0])
+            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+        else:
+            table = table.with_asinh(state.target_unit_)
+            starts = trainer.continue_members(table, state.members_)
+        self.target_unit_ = table.unit
+        fits = trainer.train(table, starts)
+        if self._algorithm.objective != "interpolation":  # otherwise set in training
+            self._solve_coefficients([fit.member for fit in fits], table)
+        self._store_members(table, fits)
+        self.error_model_ = fit_error_model(table, list(compress(fits, self.averaged_)))
+        if calibration is not None:
+            self._calibrate(calibration.X, calibration.Y)
+        progress.end()
         return self
 
     def _encode_arrays(
@@ -307,6 +308,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             self.error_model_ = None
         return table.with_asinh(self.target_unit_)
 
+    @reads
     @by_partition
     @blas_limited
     def predict(self, X: npt.ArrayLike, return_std: bool = False) -> Any:
@@ -373,6 +375,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         tails = ((1.0 - coverage) / 2.0, (1.0 + coverage) / 2.0)
         return self.predict_quantile(X, tails)
 
+    @reads
     @by_partition
     @blas_limited
     def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
@@ -407,6 +410,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return np.asarray(self._squeeze(quantiles))
 
     @blas_limited
+    @updates
     def calibrate(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Calibrate the prediction intervals on samples that were not used in training.
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
 from pliant.core.linalg import scale_rows
+from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -24,7 +25,6 @@ from pliant.core.validation import (
     check_points,
     check_targets,
     check_weights,
-    fresh_fit,
     moderate_number,
     stack_level,
     validate_data,
@@ -137,6 +137,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.gamma = gamma
 
     @blas_limited
+    @trains
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -156,20 +157,19 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Weights >= 0. For the same kernel, a weight of 2 is equivalent to repeating the sample
             and a weight of 0 to removing it (gamma="scale" ignores weights).
         """
-        with fresh_fit(self):
-            check_parameters(self)
-            options = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
-            points, targets = validate_data(self, X, y, ensure_min_samples=2, **options)
-            targets = check_targets(targets)
-            weights = check_weights(sample_weight, points)
-            names = getattr(self, "feature_names_in_", None)
-            kernel = as_kernel(self.kernel, points, self.gamma, names)
-            gram = points if self._precomputed else kernel._between_sets(points, points)
-            if gram.shape[0] != gram.shape[1]:
-                raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
-            self._solve(gram, targets, weights)
-            self.kernel_ = None if self._precomputed else kernel
-            self.support_vectors_ = None if self._precomputed else points.copy()
+        check_parameters(self)
+        options = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
+        points, targets = validate_data(self, X, y, ensure_min_samples=2, **options)
+        targets = check_targets(targets)
+        weights = check_weights(sample_weight, points)
+        names = getattr(self, "feature_names_in_", None)
+        kernel = as_kernel(self.kernel, points, self.gamma, names)
+        gram = points if self._precomputed else kernel._between_sets(points, points)
+        if gram.shape[0] != gram.shape[1]:
+            raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
+        self._solve(gram, targets, weights)
+        self.kernel_ = None if self._precomputed else kernel
+        self.support_vectors_ = None if self._precomputed else points.copy()
         return self
 
     def _solve(self, gram: Array, y: Array, weights: Array) -> None:
@@ -189,6 +189,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.residuals_, self.second_residuals_ = e, r
         self.multipliers_, self.second_multipliers_ = alpha * second, alpha * first
 
+    @reads
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return f1(t) for each row t of X, shape (n_queries,) or (n_queries, n_outputs).
@@ -200,6 +201,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         return self._outputs(X, second=False)
 
+    @reads
     @blas_limited
     def predict_second(self, X: npt.ArrayLike) -> Array:
         """Return f2(t) for each row t of X, shape (n_queries,) or (n_queries, n_outputs).

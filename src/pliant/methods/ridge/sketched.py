@@ -18,6 +18,7 @@ from pliant.core.blocks import in_blocks
 from pliant.core.dask import DaskRows, by_partition
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
+from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
@@ -31,7 +32,6 @@ from pliant.core.validation import (
     check_weights,
     class_codes,
     class_factors,
-    fresh_fit,
     integer,
     is_collection,
     moderate_number,
@@ -113,6 +113,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
     @with_callbacks
     @blas_limited
+    @trains
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the coefficients of the centres.
 
@@ -129,20 +130,19 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         sample_weight : array-like of shape (n_samples,), optional
             Weights >= 0. With fixed centres and kernel, a weight of 2 counts a sample twice.
         """
-        with fresh_fit(self):
-            check_parameters(self)
-            data, y, weights = self._validate(X, y, sample_weight)
-            y, weights = self._targets(y, weights)
-            progress = FitProgress(self, X, y)
-            kernel = self._resolve_kernel(data)
-            problem = self._state_problem(data, kernel, y, weights)
-            result = self._solve(problem, kernel, progress)
-            self._store(problem, result, flat=y.ndim == 1)
-            self.kernel_ = kernel
-            learned = ("dual_coef_", "intercept_")
-            check_finite(self, learned, "scale the targets or the features, or raise alpha")
-            self._warn_unless_converged(result)
-            progress.end()
+        check_parameters(self)
+        data, y, weights = self._validate(X, y, sample_weight)
+        y, weights = self._targets(y, weights)
+        progress = FitProgress(self, X, y)
+        kernel = self._resolve_kernel(data)
+        problem = self._state_problem(data, kernel, y, weights)
+        result = self._solve(problem, kernel, progress)
+        self._store(problem, result, flat=y.ndim == 1)
+        self.kernel_ = kernel
+        learned = ("dual_coef_", "intercept_")
+        check_finite(self, learned, "scale the targets or the features, or raise alpha")
+        self._warn_unless_converged(result)
+        progress.end()
         return self
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Data, Any, Array]:
@@ -434,6 +434,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
         return check_targets(y), weights
 
+    @reads
     @by_partition
     def predict(self, X: Any) -> Any:
         """Return the predictions f(x) + b, shape (n_queries,) or (n_queries, n_outputs).
@@ -500,6 +501,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
             return np.where(codes == 1, 1.0, -1.0), weights
         return np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), weights
 
+    @reads
     @by_partition
     def decision_function(self, X: Any) -> Any:
         """Return f(x) + b, shape (n_queries,), or (n_queries, n_classes) for more than two classes.
@@ -514,6 +516,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         """
         return self._outputs(X)
 
+    @reads
     @by_partition
     def predict(self, X: Any) -> Any:
         """Return the predicted classes, shape (n_queries,).

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from pliant.core.linalg import top_eigenpairs
+from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -26,7 +27,6 @@ from pliant.core.validation import (
     check_points,
     check_random_state,
     check_vector,
-    fresh_fit,
     integer,
     optional,
     validate_data,
@@ -234,6 +234,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
 
     @blas_limited
+    @trains
     def fit(
         self,
         X: npt.ArrayLike,
@@ -258,13 +259,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ValueError
             If a parameter is out of range, or the data or the side information are unsuitable.
         """
-        with fresh_fit(self):
-            check_parameters(self)
-            points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-            known = {"y": y, "similar": similar, "dissimilar": dissimilar}
-            self.learner_: KernelLearner = self._choose_learner(points, known)
-            learned = self.learner_._fit(points, **known)
-            self.components_: Components = self._compute_components(learned)
+        check_parameters(self)
+        points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
+        known = {"y": y, "similar": similar, "dissimilar": dissimilar}
+        self.learner_: KernelLearner = self._choose_learner(points, known)
+        learned = self.learner_._fit(points, **known)
+        self.components_: Components = self._compute_components(learned)
         return self
 
     def _build_learners(self, points: Array) -> list[Any]:
@@ -356,6 +356,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         check_is_fitted(self)
         return self.learner_.kernel_
 
+    @reads
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the coordinates f(x) of each point, shape (n_samples, n_components).

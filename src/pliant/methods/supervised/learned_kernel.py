@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, ClassifierMixin
+from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -28,7 +29,6 @@ from pliant.core.validation import (
     check_random_state,
     check_real,
     check_weights,
-    fresh_fit,
     plain,
     validate_data,
     where_equal,
@@ -111,6 +111,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         return SVC(kernel="precomputed") if self.machine is None else self.machine
 
     @blas_limited
+    @trains
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
     ) -> Self:
@@ -138,46 +139,45 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         TypeError
             If `learner` is not a kernel learner, or `machine` is not a classifier on kernel values.
         """
-        with fresh_fit(self):
-            check_parameters(self)
-            check_random_state(self.random_state)
-            points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-            if labels.dtype.kind == "O":
-                labels = check_labels(labels)
-            check_classification_targets(labels)
-            known = ~where_equal(labels, self.unlabeled)
-            self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
-            if len(self.classes_) < 2:
+        check_parameters(self)
+        check_random_state(self.random_state)
+        points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        if labels.dtype.kind == "O":
+            labels = check_labels(labels)
+        check_classification_targets(labels)
+        known = ~where_equal(labels, self.unlabeled)
+        self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                "expected labels of at least two classes, got one class: "
+                f"{[plain(value) for value in self.classes_]}"
+            )
+        codes = np.full(len(labels), -1)  # -1 for an unknown class
+        codes[known] = known_codes
+        rows = np.flatnonzero(known)
+        machine, given = self._check_machine(), None
+        if sample_weight is not None:
+            given = check_weights(sample_weight, points)[rows]
+            totals = np.bincount(known_codes, given)
+            if not totals.all():
                 raise ValueError(
-                    "expected labels of at least two classes, got one class: "
-                    f"{[plain(value) for value in self.classes_]}"
+                    "expected samples of positive weight in each class, got none in class "
+                    f"{plain(self.classes_[np.argmin(totals)])!r}"
                 )
-            codes = np.full(len(labels), -1)  # -1 for an unknown class
-            codes[known] = known_codes
-            rows = np.flatnonzero(known)
-            machine, given = self._check_machine(), None
-            if sample_weight is not None:
-                given = check_weights(sample_weight, points)[rows]
-                totals = np.bincount(known_codes, given)
-                if not totals.all():
-                    raise ValueError(
-                        "expected samples of positive weight in each class, got none in class "
-                        f"{plain(self.classes_[np.argmin(totals)])!r}"
-                    )
-            self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
-            gram = self.learner_._fit(points, codes)(rows)
-            # with unit variance, the effect of C does not depend on the strength
-            self.scale_: float = unit_scale(gram)
-            gram *= self.scale_
-            weights = {}
-            if given is not None:
-                # SVC drops samples of weight zero, but keeps the row numbers of the whole matrix
-                used = np.flatnonzero(given)
-                weights["sample_weight"] = given[used]
-                if len(used) < len(rows):
-                    rows, gram = rows[used], gram[np.ix_(used, used)]
-            self.support_vectors_: Array = self.learner_.support_vectors_[rows]
-            self.machine_: Any = clone(machine).fit(gram, labels[rows], **weights)
+        self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
+        gram = self.learner_._fit(points, codes)(rows)
+        # with unit variance, the effect of C does not depend on the strength
+        self.scale_: float = unit_scale(gram)
+        gram *= self.scale_
+        weights = {}
+        if given is not None:
+            # SVC drops samples of weight zero, but keeps the row numbers of the whole matrix
+            used = np.flatnonzero(given)
+            weights["sample_weight"] = given[used]
+            if len(used) < len(rows):
+                rows, gram = rows[used], gram[np.ix_(used, used)]
+        self.support_vectors_: Array = self.learner_.support_vectors_[rows]
+        self.machine_: Any = clone(machine).fit(gram, labels[rows], **weights)
         return self
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:
@@ -223,6 +223,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         support = self.support_vectors_
         return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
 
+    @reads
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Any:
         """Return the predicted class of each sample, shape (n_samples,).
@@ -274,12 +275,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         check_learner(self.learner_)
 
     @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    @reads
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
         return np.asarray(self._outputs("decision_function", X))
 
     @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @reads
     @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return the class probabilities, shape (n_samples, n_classes)."""

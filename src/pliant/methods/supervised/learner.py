@@ -20,6 +20,7 @@ from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue
+from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -79,6 +80,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Return the scalar results of the fit by name, for `summary`."""
 
     @blas_limited
+    @trains
     def fit(
         self,
         X: npt.ArrayLike,
@@ -113,6 +115,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     @blas_limited
+    @trains
     def fit_gram(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, **pairs: Any) -> Array:
         """Fit, and return the learned kernel matrix of the training points, shape (n, n).
 
@@ -129,6 +132,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Fit, and transform the training points. The parameters are the same as in `fit`."""
         return self.fit_gram(X, y, **pairs)
 
+    @reads
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel values between new points and the training points.

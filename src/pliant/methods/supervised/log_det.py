@@ -17,7 +17,6 @@ from pliant.core.validation import (
     Constraint,
     check_flag,
     check_random_state,
-    fresh_fit,
     integer,
     moderate_number,
     optional,
@@ -172,27 +171,24 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
         progress = FitProgress(self, X, y)
-        with fresh_fit(self):
-            points, information = self._validate(X, y, similar, dissimilar)
-            rng = check_random_state(self.random_state)
-            kernel = self._base_kernel(points)
-            if self.max_pairs is None:
-                pairs, signs = information.pairs, information.signs
-            else:
-                pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
-            # the problem contains only the points in pairs; `positions` indexes them
-            self.members_, positions = np.unique(pairs, return_inverse=True)
-            members = self.support_vectors_[self.members_]
-            part = PSDPart.of(kernel, members)
-            problem = self._build_problem(part.gram, positions.reshape(-1, 2), signs)
-            result = solve(
-                problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress
-            )
-            # Q on the points in the pairs determines the kernel at all other points
-            self.kernel_ = LogDetKernel(kernel, members, part.extend(problem.matrix(result.x)))
-            self.pairs_, self.signs_ = self.members_[problem.pairs], problem.signs
-            self.n_skipped_: int = len(pairs) - len(problem.pairs)
-            self._store(result)
+        points, information = self._validate(X, y, similar, dissimilar)
+        rng = check_random_state(self.random_state)
+        kernel = self._base_kernel(points)
+        if self.max_pairs is None:
+            pairs, signs = information.pairs, information.signs
+        else:
+            pairs, signs = information.sample_pairs(int(self.max_pairs), rng)
+        # the problem contains only the points in pairs; `positions` indexes them
+        self.members_, positions = np.unique(pairs, return_inverse=True)
+        members = self.support_vectors_[self.members_]
+        part = PSDPart.of(kernel, members)
+        problem = self._build_problem(part.gram, positions.reshape(-1, 2), signs)
+        result = solve(problem, rng=rng, tol=self.tol, max_iter=self.max_iter, callback=progress)
+        # Q on the points in the pairs determines the kernel at all other points
+        self.kernel_ = LogDetKernel(kernel, members, part.extend(problem.matrix(result.x)))
+        self.pairs_, self.signs_ = self.members_[problem.pairs], problem.signs
+        self.n_skipped_: int = len(pairs) - len(problem.pairs)
+        self._store(result)
         progress.end()
         learned, support = self.kernel_, self.support_vectors_
         return lambda rows: learned(support[rows])

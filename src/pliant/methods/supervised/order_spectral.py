@@ -36,7 +36,7 @@ from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_flag, fresh_fit, integer, one_of
+from pliant.core.validation import Constraint, check_flag, integer, one_of
 from pliant.kernels.extension import CoordinateNeighbors
 from pliant.methods.supervised.information import SideInformation, SupervisedGraph
 from pliant.methods.supervised.learner import KernelLearner, LearnedGram
@@ -272,34 +272,33 @@ class OrderSpectralLearner(KernelLearner):
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
-        with fresh_fit(self):
-            points, information = self._validate(X, y, similar, dissimilar)
-            # a node is the first of a set of equal points; node_of holds each point's node
-            twins = CoordinateNeighbors(points).duplicates(points)
-            nodes, node_of = np.unique(twins, return_inverse=True)
-            graph = NeighborGraph(points[nodes], int(self.n_neighbors))
-            smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
-            vectors = smooth.vectors[node_of.reshape(-1)]
-            vectors = np.asarray(vectors / np.linalg.norm(vectors, axis=0))
-            problem = SpectralAlignment.of(vectors, information)
-            cone = OrderCone(len(smooth.values), self.order, smooth.n_null)
-            if self.loss == "alignment":
-                spectrum = problem.best(cone)
-                self.objective_: float = problem.alignment(spectrum)
-            else:
-                losses = graph_losses(vectors, information.graph("complete"))
-                spectrum = best_vertex(losses, cone)
-                self.objective_ = float(losses @ spectrum)
-            kept = spectrum > 0
-            self.spectrum_ = spectrum
-            self.eigenvalues_, self.eigenvectors_ = smooth.values, vectors
-            self.alignment_: float = problem.alignment(spectrum)
-            self.n_kept_: int = int(kept.sum())
-            self.n_connected_components_: int = graph.n_components
-            self.kernel_ = SpectralKernel(
-                graph.points, vectors[np.ix_(nodes, kept)], smooth.values[kept],
-                len(points) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,
-            )  # fmt: skip
+        points, information = self._validate(X, y, similar, dissimilar)
+        # a node is the first of a set of equal points; node_of holds each point's node
+        twins = CoordinateNeighbors(points).duplicates(points)
+        nodes, node_of = np.unique(twins, return_inverse=True)
+        graph = NeighborGraph(points[nodes], int(self.n_neighbors))
+        smooth = graph.smoothest(self.n_components, drop_null=self.drop_null)
+        vectors = smooth.vectors[node_of.reshape(-1)]
+        vectors = np.asarray(vectors / np.linalg.norm(vectors, axis=0))
+        problem = SpectralAlignment.of(vectors, information)
+        cone = OrderCone(len(smooth.values), self.order, smooth.n_null)
+        if self.loss == "alignment":
+            spectrum = problem.best(cone)
+            self.objective_: float = problem.alignment(spectrum)
+        else:
+            losses = graph_losses(vectors, information.graph("complete"))
+            spectrum = best_vertex(losses, cone)
+            self.objective_ = float(losses @ spectrum)
+        kept = spectrum > 0
+        self.spectrum_ = spectrum
+        self.eigenvalues_, self.eigenvectors_ = smooth.values, vectors
+        self.alignment_: float = problem.alignment(spectrum)
+        self.n_kept_: int = int(kept.sum())
+        self.n_connected_components_: int = graph.n_components
+        self.kernel_ = SpectralKernel(
+            graph.points, vectors[np.ix_(nodes, kept)], smooth.values[kept],
+            len(points) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,
+        )  # fmt: skip
 
         def gram(rows: Indices) -> Array:
             features = vectors[rows] * np.sqrt(len(vectors) * spectrum)

@@ -22,7 +22,6 @@ from pliant.core.validation import (
     automatic,
     check_flag,
     check_random_state,
-    fresh_fit,
     moderate_number,
     one_of,
 )
@@ -159,27 +158,26 @@ class SCGLogDetLearner(KernelLearner):
     def _fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any = None, dissimilar: Any = None
     ) -> LearnedGram:
-        with fresh_fit(self):
-            points, information = self._validate(X, y, similar, dissimilar)
-            rng = check_random_state(self.random_state)
-            kernel = self._base_kernel(points)
-            graph = information.graph(self.graph, self.beta)
-            members, support = graph.members, self.support_vectors_
-            part = PSDPart.of(kernel, support[members])
-            size = graph_size(part.gram.diagonal())
-            if self.strength == "auto":
-                strength = self._choose_strength(kernel, information, part.gram, rng)
-                self.strength_: float = strength if self.scale_strength else strength / size
-            else:
-                self.strength_ = float(self.strength)
-            gamma = self.strength_ / (size if self.scale_strength else 1.0)
-            problem = SCGLogDet(part.gram, graph, gamma)
-            optimum = problem.solve()
-            within = problem.matrix_within_range() if kernel.psd else None
-            Q = part.extend(optimum.matrix if within is None else within)
-            self.kernel_ = learned = LogDetKernel(kernel, support[members], Q)
-            self.members_ = members
-            self.objective_: float = optimum.value
+        points, information = self._validate(X, y, similar, dissimilar)
+        rng = check_random_state(self.random_state)
+        kernel = self._base_kernel(points)
+        graph = information.graph(self.graph, self.beta)
+        members, support = graph.members, self.support_vectors_
+        part = PSDPart.of(kernel, support[members])
+        size = graph_size(part.gram.diagonal())
+        if self.strength == "auto":
+            strength = self._choose_strength(kernel, information, part.gram, rng)
+            self.strength_: float = strength if self.scale_strength else strength / size
+        else:
+            self.strength_ = float(self.strength)
+        gamma = self.strength_ / (size if self.scale_strength else 1.0)
+        problem = SCGLogDet(part.gram, graph, gamma)
+        optimum = problem.solve()
+        within = problem.matrix_within_range() if kernel.psd else None
+        Q = part.extend(optimum.matrix if within is None else within)
+        self.kernel_ = learned = LogDetKernel(kernel, support[members], Q)
+        self.members_ = members
+        self.objective_: float = optimum.value
 
         def gram(rows: Indices) -> Array:
             # the closed form of K has smaller rounding errors than k0 + k0 Q k0

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Progress, with_callbacks
+from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices, Mask
 from pliant.core.validation import (
@@ -38,7 +39,6 @@ from pliant.core.validation import (
     check_weights,
     class_codes,
     class_factors,
-    fresh_fit,
     moderate_number,
     plain,
     real_number,
@@ -197,6 +197,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     estimators_: list[Self]
 
     @blas_limited
+    @trains
     @with_callbacks
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -215,14 +216,13 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
         sample_weight : array-like of shape (n_samples,), optional
             Factors of C, each >= 0. Samples of weight zero are ignored.
         """
-        with fresh_fit(self):
-            check_parameters(self)
-            points, used, problems = self._state_problems(X, y, sample_weight)
-            progress = FitProgress(self, X, y)
-            base = self._build_kernel(points, used)
-            solutions = self._solve(problems, base, [None] * len(problems), progress)
-            self._store(problems, solutions)
-            progress.end()
+        check_parameters(self)
+        points, used, problems = self._state_problems(X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        base = self._build_kernel(points, used)
+        solutions = self._solve(problems, base, [None] * len(problems), progress)
+        self._store(problems, solutions)
+        progress.end()
         return self
 
     @abstractmethod
@@ -407,6 +407,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
     classes_: npt.NDArray[Any] = field(init=False)
 
+    @reads
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the decision values.
@@ -431,6 +432,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
         """Return the decision values of each pair of classes."""
         return [each._expand(points) for each in self.estimators_]
 
+    @reads
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Return the predicted classes, shape (n_samples,).
@@ -488,6 +490,7 @@ class SVMRegressor(RegressorMixin, BaseSVM[Base]):
     epsilon: float = 0.1
     scale_target: bool = True
 
+    @reads
     @blas_limited
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predicted targets, in the units of y, shape (n_samples,).
