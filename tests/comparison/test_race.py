@@ -5,9 +5,11 @@ Most tests use a simulated clock.
 
 import os
 import sys
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
+from multiprocessing import Pipe
 
 import numpy as np
 import pytest
@@ -385,6 +387,19 @@ def test_cell_is_killed_at_deadline(sample):
     assert found["status"] == "cut"
     assert not cells._FREE
     assert not cells._BUSY
+
+
+def test_a_worker_ends_when_its_parent_has_closed_the_pipe(monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    reader, writer = Pipe(duplex=False)
+    waiting = threading.Thread(target=cells._end_with_parent, args=[reader])
+    waiting.start()
+    assert not ended
+    writer.close()
+    waiting.join(60)
+    assert ended == [1]
+    reader.close()
 
 
 def test_processes_and_executors_match_serial_run(sample, monkeypatch):
