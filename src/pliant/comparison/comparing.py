@@ -190,7 +190,7 @@ def fit(
     ValueError, TypeError, TableError
         As in `compare`; also if no method finishes a fold within the budget.
     Interrupted
-        After Ctrl-C, given a budget. It is a KeyboardInterrupt, and its attribute ``model`` fits
+        After Ctrl-C within the budget. It is a KeyboardInterrupt, and its attribute ``model`` fits
         the best model so far.
 
     Examples

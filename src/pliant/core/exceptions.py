@@ -72,6 +72,8 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
     def __str__(self) -> str:
+        if self.result.best is None:
+            return "no method has a score yet"
         return "the attribute `model` of this exception fits the best model so far"
 
     @property
