@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pliant.comparison import compare, fit
     from pliant.core.exceptions import (
         FeatureScaleWarning,
+        Interrupted,
         ModelFileError,
         NonPSDWarning,
         SampleWeightWarning,
@@ -67,6 +68,7 @@ __all__ = [
     "FeatureScaleWarning",
     "GKLClassifier",
     "GKLRegressor",
+    "Interrupted",
     "KMeansPartition",
     "KNPLClassifier",
     "KNPLRegressor",
@@ -104,6 +106,7 @@ __all__ = [
 
 _ELSEWHERE = {
     "FeatureScaleWarning": "pliant.core.exceptions",
+    "Interrupted": "pliant.core.exceptions",
     "ModelFileError": "pliant.core.exceptions",
     "NonPSDWarning": "pliant.core.exceptions",
     "SampleWeightWarning": "pliant.core.exceptions",

@@ -5,9 +5,11 @@ Most tests use a simulated clock.
 
 import os
 import sys
+import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import product
+from multiprocessing import Pipe
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 
+import pliant as package
 from pliant.comparison import cells
 from pliant.comparison.cells import close_all, failed, perform, perform_apart, warm_up
 from pliant.comparison.comparing import compare_sample
@@ -283,13 +286,19 @@ def test_failing_method_is_reported(sample, monkeypatch):
     assert result.best == "plain"
 
 
-def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
+def interrupt_at(monkeypatch, place):
+    """Raise KeyboardInterrupt at a cell, given by method and fold."""
+
     def stop(sample, protocol, learner, cell, *_):
-        if (cell.method, cell.fold) == ("b", 1):
+        if (cell.method, cell.fold) == place:
             raise KeyboardInterrupt
         return perform(sample, protocol, learner, cell)
 
     monkeypatch.setattr("pliant.comparison.race.perform_apart", stop)
+
+
+def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
+    interrupt_at(monkeypatch, ("b", 1))
     result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, n_jobs=1)
     assert result.interrupted
     assert [(each["method"], each["fold"]) for each in result.records] == [
@@ -299,6 +308,50 @@ def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
     assert (entry(result, "b").status, entry(result, "b").reason) == ("cut", "interrupted")
     assert "The comparison was interrupted, so some methods are missing." in result.sentence()
     assert len(result.fit_best().predict(sample.X)) == 60
+
+
+def test_ctrl_c_before_any_fit_has_finished_is_raised(sample, monkeypatch):
+    interrupt_at(monkeypatch, ("dummy", 0))
+    with pytest.raises(KeyboardInterrupt):
+        package.compare(sample.X, sample.y, methods=["dummy"], n_jobs=1)
+
+
+def interrupted_fit(sample, monkeypatch, names):
+    """Call `pliant.fit` with methods of these names; return the interrupt."""
+    methods = [method(name) for name in names]
+    monkeypatch.setattr("pliant.comparison.comparing.methods_of", lambda *_: methods)
+    with pytest.raises(package.Interrupted) as caught:
+        package.fit(sample.X, sample.y, budget=600.0, n_jobs=1)
+    return caught.value
+
+
+@pytest.mark.parametrize(("place", "finished"), [(("a", 0), 0), (("b", 1), 3)])
+def test_ctrl_c_ends_a_fit_and_the_best_model_so_far_remains(sample, monkeypatch, place, finished):
+    interrupt_at(monkeypatch, place)
+    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", lambda *_: pytest.fail("fitted"))
+    stop = interrupted_fit(sample, monkeypatch, "ab")
+    assert isinstance(stop, KeyboardInterrupt)
+    assert len(stop.result.records) == finished
+    monkeypatch.undo()
+    if finished:
+        assert "`model` of this exception fits the best model" in str(stop)
+        assert stop.model is stop.model
+        assert stop.model.predict(sample.X).shape == (60,)
+    else:
+        assert str(stop) == "no method has a score yet"
+        assert stop.model is None
+
+
+def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", stop)
+    stop = interrupted_fit(sample, monkeypatch, "a")
+    assert not stop.result.interrupted
+    monkeypatch.undo()
+    assert stop.model.predict(sample.X).shape == (60,)
 
 
 def test_unexpected_errors_are_raised(sample, monkeypatch):
@@ -336,6 +389,19 @@ def test_cell_is_killed_at_deadline(sample):
     assert found["status"] == "cut"
     assert not cells._FREE
     assert not cells._BUSY
+
+
+def test_a_worker_ends_when_its_parent_has_closed_the_pipe(monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    reader, writer = Pipe(duplex=False)
+    waiting = threading.Thread(target=cells._end_with_parent, args=[reader])
+    waiting.start()
+    assert not ended
+    writer.close()
+    waiting.join(60)
+    assert ended == [1]
+    reader.close()
 
 
 def test_processes_and_executors_match_serial_run(sample, monkeypatch):

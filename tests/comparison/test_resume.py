@@ -126,23 +126,26 @@ SCRIPT = """
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to itself")
 def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
-    """Ctrl-C after 3 of 9 cells and kill -9 after 6 do not change any bit of the scores."""
+    """Ctrl-C after 3 of 9 cells and kill -9 after 6 do not change any bit of the scores.
+
+    The worker processes end with their parent: until then, they keep its pipes open.
+    """
     script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
     script.write_text(textwrap.dedent(SCRIPT))
-    told, errors = tmp_path / "out", tmp_path / "errors"
-    with told.open("w") as out, errors.open("w") as err:  # a pipe would wait for orphaned workers
-        found = subprocess.run(
-            [sys.executable, script, cache],
-            stdout=out,
-            stderr=err,
-            timeout=200,
-            check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
-        )
-    assert found.returncode == -signal.SIGKILL, errors.read_text()
-    assert "Traceback" not in errors.read_text()
-    assert "cancelled" not in errors.read_text()
-    interrupted, table = told.read_text().split(" ", 1)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, script, cache],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        process.wait(timeout=200)
+        told, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL, errors
+    assert "Traceback" not in errors
+    assert "cancelled" not in errors
+    interrupted, table = told.split(" ", 1)
     assert interrupted == "True"
     some = ast.literal_eval(table)
     assert 3 <= len(some) < 9

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from pliant.core import jit
+from pliant.methods.svm.dual import one_sided_slopes
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])
@@ -83,6 +84,36 @@ def test_where_no_cache_can_be_written_the_loop_lives_in_memory(monkeypatch):
     assert compiled(21) == 42
     assert compiled.py_func is doubled
     assert compiled._cache.cache_path is None
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
+def test_what_a_signal_handler_raises_leaves_a_loop_as_it_is(raised):
+    """A handler may run in a Python function of numba that converts the loop's results."""
+
+    def handler(frame, event, _):
+        if event == "call" and "numba" in frame.f_code.co_filename:
+            raise raised
+
+    point = np.zeros(3)
+    expected = one_sided_slopes(point, point, point + 1.0, point)
+    before = sys.getprofile()
+    sys.setprofile(handler)
+    try:
+        with pytest.raises(raised):
+            one_sided_slopes(point, point, point + 1.0, point)
+    finally:
+        sys.setprofile(before)
+    again = one_sided_slopes(point, point, point + 1.0, point)
+    np.testing.assert_array_equal(again, expected)
+
+
+def test_an_error_of_python_within_a_loop_is_raised_as_it_is(monkeypatch):
+    def broken(*_):
+        raise SystemError("bad argument to internal function")
+
+    monkeypatch.setattr(jit.CPUDispatcher, "__call__", broken)
+    with pytest.raises(SystemError, match="bad argument"):
+        one_sided_slopes(np.zeros(3))
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 A cell tunes a method, fits it, predicts and scores. `pliant.comparison.folds.cell_seed` seeds all
 its random draws, so that its scores do not depend on other cells. A loky process runs many cells,
-one at a time; it is killed at a cell's deadline, and exits after a minute without work. Where no
-process can be started, this process runs the cells one after another. A user's executor, such as a
-Dask client, runs them on its workers.
+one at a time; it is killed at a cell's deadline, and ends after a minute without work or when this
+process ends. Where no process can be started, this process runs the cells one after another. A
+user's executor, such as a Dask client, runs them on its workers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing.connection import Connection
 from typing import Any, Literal
 
 import numpy as np
@@ -348,14 +350,33 @@ def starts_processes() -> bool:
     return True
 
 
+@cache
+def _lifeline() -> tuple[Connection, Connection]:
+    """Return a pipe whose second end only this process holds, until it ends."""
+    return multiprocessing.Pipe(duplex=False)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_lifeline.cache_clear)
+
+
 def _started() -> ProcessPoolExecutor:
-    """Start a single-threaded process that ends after 60 s without work."""
+    """Start a single-threaded process that ends after 60 s without work or with this process."""
     env = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
-    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, initializer=_begin)
+    begin = {"initializer": _begin, "initargs": (_lifeline()[0],)}
+    return ProcessPoolExecutor(max_workers=1, timeout=60.0, env=env, **begin)
 
 
-def _begin() -> None:
+def _begin(lifeline: Connection) -> None:
     """Ignore Ctrl-C, which the parent handles, and exclude imports from garbage collection."""
+    threading.Thread(target=_end_with_parent, args=[lifeline], daemon=True).start()
     gc.freeze()
     with suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end_with_parent(lifeline: Connection) -> None:
+    """Wait until the end of the parent closes the pipe, then end this process."""
+    with suppress(EOFError, OSError):
+        lifeline.recv_bytes()
+    os._exit(1)

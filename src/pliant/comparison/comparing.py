@@ -22,6 +22,7 @@ from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import from_frames, sample_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
+from pliant.core.exceptions import Interrupted
 from pliant.core.validation import check_integer, check_real
 from pliant.persistence import holds
 from pliant.registry import METHODS, Method
@@ -111,7 +112,8 @@ def compare(
     Returns
     -------
     ComparisonResult
-        After Ctrl-C, the result contains only the fits (one per method and fold) that had finished.
+        After Ctrl-C, ``interrupted`` is True, and the result contains only the fits (one per method
+        and fold) that had finished.
 
     Raises
     ------
@@ -123,6 +125,8 @@ def compare(
     TableError
         If a column is invalid, or `cache` belongs to another comparison, has another format, or
         cannot be written.
+    KeyboardInterrupt
+        After Ctrl-C, if no fit had finished.
 
     References
     ----------
@@ -139,7 +143,7 @@ def compare(
     ['linear', 'dummy']
     >>> model = result.best_estimator_  # fitted on all rows
     """
-    return compare_sample(
+    result = compare_sample(
         sample_of(X, y, task=task, feature_names=feature_names, groups=groups, time=time),
         methods,
         Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state),
@@ -150,6 +154,9 @@ def compare(
         resume=resume,
         progress=progress,
     )
+    if result.interrupted and not result.records:
+        raise KeyboardInterrupt
+    return result
 
 
 def fit(
@@ -178,6 +185,14 @@ def fit(
     estimator
         Fitted model for input of the same type as X: arrays, or data frames with the columns of X.
 
+    Raises
+    ------
+    ValueError, TypeError, TableError
+        As in `compare`; also if no method finishes a fold within the budget.
+    Interrupted
+        After Ctrl-C within the budget. It is a KeyboardInterrupt, and its attribute ``model`` fits
+        the best model so far.
+
     Examples
     --------
     >>> import numpy as np, pandas as pd
@@ -190,7 +205,13 @@ def fit(
     protocol = Protocol(metric=metric, seed=random_state)
     sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
-        return compare_sample(sample, None, protocol, budget=budget, n_jobs=n_jobs).fit_best()
+        result = compare_sample(sample, None, protocol, budget=budget, n_jobs=n_jobs)
+        try:
+            if result.interrupted:
+                raise KeyboardInterrupt
+            return result.best_estimator_
+        except KeyboardInterrupt:
+            raise Interrupted(result) from None
     if groups is not None or metric is not None:
         raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
     (fitted,) = fit_apart(sample, protocol, [METHODS["lab-rbf"]], np.arange(len(sample.y)))

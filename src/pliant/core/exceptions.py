@@ -1,4 +1,4 @@
-"""Errors and warnings of pliant, and the function that sets the public path of classes."""
+"""Exceptions and warnings of pliant, and the function that sets the public path of classes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,31 @@ class ModelFileError(ValueError):
     """A model file is damaged, malicious, not from pliant, or cannot be written."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended `pliant.fit` with a budget, and the best model so far is available.
+
+    Attributes
+    ----------
+    result : ComparisonResult
+        The fits (one per method and fold) that had finished.
+    """
+
+    def __init__(self, result: Any) -> None:
+        super().__init__(result)
+        self.result = result
+
+    def __str__(self) -> str:
+        if self.result.best is None:
+            return "no method has a score yet"
+        return "the attribute `model` of this exception fits the best model so far"
+
+    @property
+    def model(self) -> Any:
+        """The best model so far, fitted on all rows on first access; None without a score."""
+        return None if self.result.best is None else self.result.best_estimator_
+
+
 set_public_module(
     {**globals(), "__name__": "pliant"},
-    [name for name in globals() if name.endswith(("Error", "Warning"))],
+    [name for name in globals() if name.endswith(("Error", "Warning", "Interrupted"))],
 )

@@ -1,8 +1,9 @@
 """Compile loops with numba, which no other module imports.
 
 `compiled` compiles a loop and caches it on disk. The loop releases the global interpreter lock
-while it runs. Without fastmath, it evaluates sums in source order. The first call on a computer
-spends a few seconds on compilation; the logger "pliant" reports this once.
+while it runs, and raises KeyboardInterrupt after Ctrl-C. Without fastmath, it evaluates sums in
+source order. The first call on a computer spends a few seconds on compilation; the logger "pliant"
+reports this once.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numba
 from numba.core import event as numba_event
 from numba.core.caching import FunctionCache
+from numba.core.registry import CPUDispatcher
 
 from pliant.core.text import quoted
 
@@ -85,12 +87,31 @@ def _report_unwritable(folder: str, error: str) -> None:
     )
 
 
+class _Loop(CPUDispatcher):
+    """A compiled loop that raises the exception of a signal handler, such as KeyboardInterrupt.
+
+    If a handler raises while numba converts several results, Python replaces its exception by a
+    SystemError, with the exception as the cause.
+    """
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return CPUDispatcher.__call__(self, *args)
+        except SystemError as error:
+            first: BaseException = error
+            while isinstance(first, SystemError) and first.__cause__ is not None:
+                first = first.__cause__
+            raise first from None
+
+
 def compiled(function: F, fastmath: Any = False) -> F:
     """Compile `function` on its first call, and cache the result on disk.
 
     The cache is next to the module, in the user's cache folder, or in memory if both are read-only.
     """
     loop: Any = numba.njit(nogil=True, fastmath=fastmath)(function)
+    if isinstance(loop, CPUDispatcher):  # not with NUMBA_DISABLE_JIT
+        loop.__class__ = _Loop
     with suppress(RuntimeError):  # numba: "cannot cache function: no locator available"
         loop._cache = _Cache(function)  # type: ignore[no-untyped-call]
     return cast(F, loop)
