@@ -150,7 +150,7 @@ def twin(model, rows, points, y, weights=None):
     """Fit to some rows in memory, then fit the coefficients to all rows."""
 
     class Twin(type(model)):
-        def _solve_coefficients(self, members, table):
+        def _solve_coefficients(self, bases, table):
             targets = y if table.unit is None else np.arcsinh(y / table.unit)
             targets = targets.reshape(len(points), -1)
             w = np.ones(len(points)) if weights is None else weights
@@ -158,13 +158,13 @@ def twin(model, rows, points, y, weights=None):
             self.target_low_ = y[w > 0].min(axis=0, keepdims=True)
             self.target_high_ = y[w > 0].max(axis=0, keepdims=True)
             mean = w @ targets / w.sum()
-            for member in members:
-                margin = (high - low) / 8
-                member.limits_ = np.stack([low - margin, high + margin])
-                F = member.features(points)
-                A = F.T @ (w[:, None] * F) + member.alpha_ * np.eye(F.shape[1])
-                a = np.linalg.solve(A, F.T @ (w[:, None] * (targets - mean)))
-                member.set_coefficients(a, mean)
+            margin, solved = (high - low) / 8, []
+            for basis in bases:
+                basis.limits_[:] = low - margin, high + margin
+                F = basis.features(points)
+                A = F.T @ (w[:, None] * F) + basis.alpha_ * np.eye(F.shape[1])
+                solved.append((np.linalg.solve(A, F.T @ (w[:, None] * (targets - mean))), mean))
+            return solved
 
     some = None if weights is None else weights[rows]
     return Twin(**model.get_params()).fit(points[rows], y[rows], some)

@@ -5,7 +5,7 @@ import pytest
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection, constants
-from pliant.methods.lab_rbf.members import Table
+from pliant.methods.lab_rbf.table import Table
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, size=(700, 3))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self
@@ -48,13 +48,14 @@ from pliant.methods.lab_rbf.collection import Encode, draw_sample
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
+    Coefficients,
     LABRBFMember,
-    Table,
+    LearnedBasis,
     correlated_pairs,
-    feature_limits,
     join_kernels,
     mean_expansion,
 )
+from pliant.methods.lab_rbf.table import Table, feature_limits
 from pliant.methods.lab_rbf.trainer import FitState, Layer, Loss, MemberSettings, Trainer
 from pliant.methods.summary import FunctionSummary, Summary
 
@@ -330,14 +331,16 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             max_iter, learns_shared,
         )  # fmt: skip
 
-    def _store_members(self, table: Table, fits: list[FitState]) -> None:
+    def _store_members(
+        self, table: Table, fits: list[FitState], coefficients: list[Coefficients]
+    ) -> None:
         """Store the members and their relevances, and select the members to average."""
-        self.members_, self.n_iter_, losses = [], 0, []
-        for member, split, *_ in fits:
-            member.measure(table.points(split.final[: constants.SLOPE_ROWS]))
-            self.members_.append(member)
-            self.n_iter_ += len(member.objective_history_)
-            losses.append(1.0 - member.validation_score_)
+        self.members_ = []
+        for fit, each in zip(fits, coefficients, strict=True):
+            points = table.points(fit.split.final[: constants.SLOPE_ROWS])
+            self.members_.append(LABRBFMember.build(fit.basis, each, points))
+        losses = [1.0 - member.validation_score_ for member in self.members_]
+        self.n_iter_ = sum(len(member.objective_history_) for member in self.members_)
         self.n_iter_ = max(1, self.n_iter_)
         # Average members whose loss is at most twice the median, and all members if a loss is nan.
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
@@ -354,8 +357,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Validate and encode arrays for `_build_table`."""
 
     @abstractmethod
-    def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
-        """Fit the coefficients of the members to all rows."""
+    def _solve_coefficients(
+        self, bases: Sequence[LearnedBasis], table: Table
+    ) -> list[Coefficients]:
+        """Fit the coefficients of each basis to all rows."""
 
     def _class_codes(self, table: Table) -> Indices | None:
         """Return the class of each row as a number, or None for regression."""
@@ -405,12 +410,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
         table = self._set_target(table)
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
-        self.members_ = [copy(member) for member in self.members_]
-        for member in self.members_:
-            member.limits_ = limits
-        self._solve_coefficients(self.members_, table)
-        for member in self.members_:
-            member.measure(points)
+        bases = [replace(member, limits_=limits) for member in self.members_]
+        solved = zip(bases, self._solve_coefficients(bases, table), strict=True)
+        self.members_ = [LABRBFMember.build(basis, each, points) for basis, each in solved]
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

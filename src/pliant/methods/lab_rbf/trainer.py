@@ -26,7 +26,7 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.members import LABRBFMember, Table, feature_limits
+from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
     Interpolation,
@@ -37,6 +37,7 @@ from pliant.methods.lab_rbf.objective import (
     RowObjective,
     ridge_path,
 )
+from pliant.methods.lab_rbf.table import Table, feature_limits
 
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
 """Build the loss of scaled predictions at given rows, about 1 for a constant prediction."""
@@ -88,7 +89,7 @@ class MemberStart(NamedTuple):
     log_penalty: float  # log of the ridge penalty for learning the bandwidths
     first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
     shrinkages: tuple[float, ...]  # shrinkage penalties of the later stages
-    member: LABRBFMember | None = None  # member to continue in a warm start
+    member: LearnedBasis | None = None  # member to continue in a warm start
 
 
 class Stage(NamedTuple):
@@ -103,12 +104,13 @@ class Stage(NamedTuple):
 
 
 class FitState(NamedTuple):
-    """Trained member with its split and its held-out predictions."""
+    """Trained basis of a member with its split and its held-out predictions."""
 
-    member: LABRBFMember
+    basis: LearnedBasis
     split: Split
     predicted: Array | None
     layer_output: Array | None  # held-out predictions of the layer for each penalty
+    coefficients: Coefficients | None = None  # if they were learned with the bandwidths
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +208,7 @@ class Trainer:
         objective = build_objective(start, rows, self.device)
         return start._replace(initial=_initial_squares(objective, log_penalty, proportions))
 
-    def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
+    def continue_members(self, table: Table, members: Sequence[LearnedBasis]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
         starts = []
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
@@ -274,15 +276,14 @@ class Trainer:
             point = stage.log_squares, stage.log_penalty
             s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
-        member = _build_member(start, stage, table)
-        if start.settings.n_grown > start.settings.n_support:
-            _grow(member, table, start)
-        member.limits_, member.objective_history_ = limits, np.array(training.history, dtype=float)
+        history = np.array(training.history, dtype=float)
+        basis = _build_basis(start, stage, table, limits, history)
+        fit = FitState(basis, split, stage.predicted, layer_output)
         if isinstance(objective, Interpolation):
             c, (middle, half) = objective.coefficients(stage.log_squares), table.scale
             # The scaled targets are (y - middle) / half.
-            member.set_coefficients(c * half, middle + half * mean)
-        return FitState(member, split, stage.predicted, layer_output)
+            fit = fit._replace(coefficients=(c * half, middle + half * mean))
+        return fit
 
     def probe(self, table: Table, scale: str) -> float:
         """Compute the geometric mean held-out loss over small expansions on few rows."""
@@ -540,32 +541,44 @@ def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> 
     return np.asarray(distinct[np.unique(drawn)])
 
 
-def _build_member(start: MemberStart, stage: Stage, table: Table) -> LABRBFMember:
-    """Build a member with learned bandwidths and no coefficients."""
-    member, settings, warp = LABRBFMember(), start.settings, start.warp
-    if start.member is not None:
-        learned = slice(start.member.n_learned_)
-        member.support_ = start.member.support_[learned]
-        points = start.member.kernel_.centres[learned]
+def _build_basis(
+    start: MemberStart, stage: Stage, table: Table, limits: Array, history: Array
+) -> LearnedBasis:
+    """Build the basis of a member with learned bandwidths."""
+    warp, old = start.warp, start.member
+    if old is not None:
+        learned = slice(old.n_learned_)
+        support, points = old.support_[learned], old.kernel_.centres[learned]
     else:
         rows = start.split.train[start.positions]
-        member.support_, points = table.numbers[rows], table.points(rows)
+        support, points = table.numbers[rows], table.points(rows)
+    # for an affine u = (x - centre) o slope, theta is in the inverse units of x
     theta = np.exp(stage.log_squares / 2)
-    if warp.affine:  # u = (x - centre) o slope: theta in the inverse units of x
-        member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, settings.profile)
-    else:
-        member.kernel_ = LocalRBFKernel(points, theta, settings.profile, warp)
-    member.n_learned_ = len(points)
-    member.warp_, member.linear_, member.objective_ = warp, settings.linear, settings.objective
-    member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
-    member.log_penalty_ = float(stage.log_penalty)
-    member.validation_score_ = float(1.0 - stage.loss)
-    return member
+    theta, outer = (theta * warp.slopes, None) if warp.affine else (theta, warp)
+    kernel, n_learned = LocalRBFKernel(points, theta, start.settings.profile, outer), len(points)
+    if start.settings.n_grown > start.settings.n_support:
+        kernel, support = _grow(kernel, support, table, start)
+    return LearnedBasis(
+        kernel_=kernel,
+        warp_=warp,
+        limits_=limits,
+        linear_=start.settings.linear,
+        support_=support,
+        n_learned_=n_learned,
+        objective_=start.settings.objective,
+        alpha_=float(stage.alpha),
+        shrinkage_=float(stage.shrinkage),
+        log_penalty_=float(stage.log_penalty),
+        validation_score_=float(1.0 - stage.loss),
+        objective_history_=history,
+    )
 
 
-def _grow(member: LABRBFMember, table: Table, start: MemberStart) -> None:
+def _grow(
+    kernel: LocalRBFKernel, support: Indices, table: Table, start: MemberStart
+) -> tuple[LocalRBFKernel, Indices]:
     """Add random rows as centres, with the bandwidths of the nearest centre in its own metric."""
-    kernel, m, n_grown = member.kernel_, len(member.support_), start.settings.n_grown
+    m, n_grown = len(support), start.settings.n_grown
     drawn = start.rng.choice(len(table), min(n_grown, len(table)), replace=False)
     points = np.vstack([kernel.centres, table.points(drawn)])
     distinct = np.sort(np.unique(points, axis=0, return_index=True)[1])
@@ -573,5 +586,5 @@ def _grow(member: LABRBFMember, table: Table, start: MemberStart) -> None:
     nearest = kernel.squares(points[new]).argmin(axis=1)
     theta = np.vstack([kernel.bandwidths, kernel.bandwidths[nearest]])
     centres = np.vstack([kernel.centres, points[new]])
-    member.kernel_ = LocalRBFKernel(centres, theta, kernel.profile, kernel.warp)
-    member.support_ = np.concatenate([member.support_, table.numbers[drawn[new - m]]])
+    kernel = LocalRBFKernel(centres, theta, kernel.profile, kernel.warp)
+    return kernel, np.concatenate([support, table.numbers[drawn[new - m]]])
