@@ -14,6 +14,7 @@ from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
@@ -53,6 +54,7 @@ __all__ = [
     "LABRBFClassifier",
     "LABRBFErrorModel",
     "LABRBFMember",
+    "LABRBFPaperAlgorithm",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
     "LogDetLearner",
@@ -68,7 +70,13 @@ __all__ = [
     "batch_decision_function",
 ]
 
-_OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
+_OWN = {
+    "Components",
+    "LABRBFAlgorithm",
+    "LABRBFErrorModel",
+    "LABRBFMember",
+    "LABRBFPaperAlgorithm",
+}
 """Names that ``pliant`` does not export."""
 
 set_public_module(globals(), _OWN)

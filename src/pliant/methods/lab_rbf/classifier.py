@@ -41,6 +41,7 @@ from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
 from pliant.methods.lab_rbf.objective import cholesky_factor
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import FitState
 from pliant.methods.svm.estimators import documented_as
@@ -130,13 +131,16 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
-        trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
-        if state is None:
-            scales = trainer.choose_scales(table)
-            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+        if isinstance(self.algorithm, LABRBFPaperAlgorithm):
+            fits = self._build_paper_trainer(self.algorithm, table, progress).train(table)
         else:
-            starts = trainer.continue_members(table, state.members_)
-        fits = trainer.train(table, starts)
+            trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
+            if state is None:
+                scales = trainer.choose_scales(table)
+                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+            else:
+                starts = trainer.continue_members(table, state.members_)
+            fits = trainer.train(table, starts)
         fits = self._choose_penalty(table, fits)
         coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
         self._store_members(table, fits, coefficients)

@@ -8,9 +8,8 @@ function of s = log(theta o theta), shape (m, d).
 * evidence: log(R / (n q v)) + (log det A - p log lam) / n with A = F'F + lam I, a = A^-1 F'y,
   R = |y - F a|^2 + lam |a|^2: minus twice the log of the Gaussian marginal likelihood per row, with
   the noise variance and lam learned
-* interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c at the centres (He et al., Eq. 9)
 
-v = |y|^2 / n, so that ridge and interpolation are 1 at f = b. No objective is convex.
+v = |y|^2 / n, so that ridge is 1 at f = b. Neither objective is convex.
 
 Squared distances are matrix products: with z(x) = [x o x, x, 1], W = theta o theta and
 w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], |theta_i o (x - c_i)|^2 = z(x)'w_i. A gradient needs one
@@ -25,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import scipy.linalg
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from pliant.core.device import Device
@@ -255,46 +253,6 @@ class MarginalLikelihood(RowObjective):
         slope = lam * float(np.vdot(a, a)) / energy
         slope += (lam * float(inverse.trace()) - len(a)) / n
         return ObjectivePoint(value, slopes, math.exp(log_penalty) / lam * slope)
-
-
-@dataclass(frozen=True, eq=False)
-class Interpolation(RowObjective):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), with F = K."""
-
-    target: Array  # centred targets y_c of the centres, shape (m, q)
-    alpha: float  # ridge penalty, > 0
-    scale: float  # v
-
-    def coefficients(self, log_squares: Array) -> Array:
-        """Compute c, shape (m, q)."""
-        return self._solve(log_squares)[0]
-
-    def _solve(self, log_squares: Array) -> tuple[Array, tuple[Any, Any], LocalValues]:
-        """Compute c, the LU factors of the asymmetric K_cc + alpha I, and K_cc."""
-        features = self.rows.features
-        centres = features.evaluate(features.moments(features.centres), log_squares)
-        matrix = features.device.numpy(centres.kernel).copy()
-        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # k(c, c) = 1 exactly
-        factor = scipy.linalg.lu_factor(matrix, check_finite=False)
-        return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
-
-    def _compute(self, log_squares: Array, log_penalty: float, *, gradient: bool) -> ObjectivePoint:
-        rows, local, device = self.rows, self.rows.features, self.rows.features.device
-        c, factor, centres = self._solve(log_squares)
-        values = rows.evaluate(log_squares)
-        residual = values.features @ device.array(c) - rows.target  # K c - y, shape (n, q)
-        r = device.numpy(residual)
-        value = float(np.vdot(r, r)) / (len(rows) * self.scale)
-        if not gradient:
-            return ObjectivePoint(value, np.empty(0))
-        slopes = rows.gradient(values, residual @ device.array(c.T), log_squares)
-        # c depends on K_cc: dL/dK_cc = -z c' with the adjoint z = (K_cc + alpha I)^-T K'(K c - y).
-        right = device.numpy(values.features.T @ residual)
-        derivative = device.array(-scipy.linalg.lu_solve(factor, right, trans=1) @ c.T)
-        derivative *= local.profile.slope(device.xp, centres.distances, centres.kernel)
-        derivative[range(len(c)), range(len(c))] = 0.0  # the diagonal distances are constant
-        slopes += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
-        return ObjectivePoint(value, 2.0 / (len(rows) * self.scale) * slopes)
 
 
 def ridge_solution(

@@ -44,13 +44,13 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
 from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, normal_equations
 from pliant.methods.lab_rbf.objective import ridge_path
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
 from pliant.methods.svm.estimators import documented_as
@@ -160,14 +160,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         -------
         LABRBFRegressor
         """
-        algorithm = LABRBFAlgorithm(
-            objective="interpolation",
-            linear=False,
-            shrinkage=0.0,
-            support="residual",
-            initial_bandwidth=initial_bandwidth,
-            solver="adam",
-            learning_rate=learning_rate,
+        algorithm = LABRBFPaperAlgorithm(
+            initial_bandwidth=initial_bandwidth, learning_rate=learning_rate
         )
         paper = {"n_members": 1, "transforms": None, "alpha": 1e-3, "validation_fraction": 0.0}
         return cls(n_support, algorithm=algorithm, **{**paper, "max_iter": 9500, **parameters})
@@ -209,19 +203,21 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
-        trainer = self._build_trainer(table, progress, self._loss)
-        if state is None:
-            scales = trainer.choose_scales(table)
-            table = self._choose_target(table, trainer, scales[0])
-            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+        if isinstance(self.algorithm, LABRBFPaperAlgorithm):
+            fits = self._build_paper_trainer(self.algorithm, table, progress).train(table)
+            coefficients = [fit.coefficients for fit in fits]
         else:
-            table = table.with_asinh(state.target_unit_)
-            starts = trainer.continue_members(table, state.members_)
-        self.target_unit_ = table.unit
-        fits = trainer.train(table, starts)
-        coefficients = [fit.coefficients for fit in fits if fit.coefficients is not None]
-        if not coefficients:
+            trainer = self._build_trainer(table, progress, self._loss)
+            if state is None:
+                scales = trainer.choose_scales(table)
+                table = self._choose_target(table, trainer, scales[0])
+                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+            else:
+                table = table.with_asinh(state.target_unit_)
+                starts = trainer.continue_members(table, state.members_)
+            fits = trainer.train(table, starts)
             coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
+        self.target_unit_ = table.unit
         self._store_members(table, fits, coefficients)
         self.error_model_ = fit_error_model(table, compress(fits, self.averaged_), self._active)
         if calibration is not None:

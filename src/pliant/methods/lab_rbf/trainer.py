@@ -29,7 +29,6 @@ from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
-    Interpolation,
     LocalFeatures,
     LocalRows,
     MarginalLikelihood,
@@ -56,13 +55,12 @@ class MemberSettings:
     algorithm: LABRBFAlgorithm  # for the initial bandwidth and the solver
     n_support: int  # centres with learned bandwidths
     n_grown: int  # centres after growth, see `_grow`
-    objective: Literal["ridge", "evidence", "interpolation"]
+    objective: Literal["ridge", "evidence"]
     linear: bool
     alpha: float  # ridge penalty for learning the bandwidths
     alphas: Array  # candidate ridge penalties on the coefficients
     shrinkages: tuple[float, ...]  # decreasing; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
-    support: Literal["kmeans++", "residual", "random"]
     max_iter: int
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
@@ -185,20 +183,16 @@ class Trainer:
         Each array of `proportions`, shape (d,), gives one initial value: theta_j^2 is proportional
         to its j-th entry.
         """
-        rng, by_residual = RandomState(seed), settings.support == "residual"
+        rng = RandomState(seed)
         split = self._split(len(table), rng)
         if probe:
             split = split._replace(train=split.train[: constants.SCREENING_ROWS])
         rows = table.sample(split.train, warp)
-        # Algorithm 1 of the paper starts with a random half of the centres; see `add_centres`.
-        n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
-        positions = _choose_centres(rows, settings.support, n_centres, rng)
+        positions = _choose_centres(rows, settings.n_support, rng)
         centres = rows.X[positions]
         path, log_penalty = settings.shrinkages, math.log(settings.alpha)
-        stage = (path[-1], 0) if by_residual else (math.inf, 0)
-        if settings.learns_shared:
-            # The first stage takes 2/3 of max_iter steps (rounded up).
-            stage = math.inf, -(-2 * settings.max_iter // 3)
+        # The first stage takes 2/3 of max_iter steps (rounded up).
+        stage = math.inf, -(-2 * settings.max_iter // 3) if settings.learns_shared else 0
         start = MemberStart(
             settings, split, rng, warp, rows, positions, centres, (), log_penalty, stage, path
         )
@@ -250,8 +244,6 @@ class Trainer:
         if self.deadline.stopped and not required and start.member is None:
             return None
         training = self._build_training(table, start)
-        if start.settings.support == "residual" and start.member is None:
-            training.add_centres()
         training.learn_first_stage()
         return training
 
@@ -263,7 +255,7 @@ class Trainer:
         start, layer_output = training.start, None
         split, held_out = start.split, training.held_out
         stage = training.follow_path(lowest)
-        objective, mean = training.objective, start.rows.mean
+        objective = training.objective
         if self.layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
@@ -271,19 +263,14 @@ class Trainer:
         if held_out is not None and not training.stopped:
             # The last stage uses all rows, and half as many steps (rounded up).
             final = table.sample(split.final, start.warp)
-            objective, mean = build_objective(start, final, self.device), final.mean
+            objective = build_objective(start, final, self.device)
             n_steps = -(-start.settings.max_iter // 2)
             point = stage.log_squares, stage.log_penalty
             s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
         history = np.array(training.history, dtype=float)
         basis = _build_basis(start, stage, table, limits, history)
-        fit = FitState(basis, split, stage.predicted, layer_output)
-        if isinstance(objective, Interpolation):
-            c, (middle, half) = objective.coefficients(stage.log_squares), table.scale
-            # The scaled targets are (y - middle) / half.
-            fit = fit._replace(coefficients=(c * half, middle + half * mean))
-        return fit
+        return FitState(basis, split, stage.predicted, layer_output)
 
     def probe(self, table: Table, scale: str) -> float:
         """Compute the geometric mean held-out loss over small expansions on few rows."""
@@ -292,7 +279,6 @@ class Trainer:
             settings = replace(
                 self.settings[0],
                 objective="ridge",
-                support="kmeans++",
                 n_support=min(self.settings[0].n_support, 100),
                 linear=True,
                 max_iter=min(self.settings[0].max_iter, 15),
@@ -406,14 +392,8 @@ class BandwidthTraining:
         settings, record = self.start.settings, self._record
         problem = BandwidthProblem(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
-        if settings.algorithm.solver == "lbfgs" or problem.shared:
-            # Smaller relative decreases do not improve the held-out loss.
-            result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
-        else:
-            n, rng, rate = len(objective.rows), self.start.rng, settings.algorithm.learning_rate
-            result = solvers.adam(
-                problem, x, n_rows=n, rng=rng, rate=rate, max_iter=max_iter, callback=record
-            )
+        # Smaller relative decreases do not improve the held-out loss.
+        result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
@@ -426,8 +406,7 @@ class BandwidthTraining:
     def validate(self, objective: RowObjective, point: Point, shrinkage: float) -> Stage:
         """Choose the ridge penalty on the held-out rows."""
         (s, log_penalty), settings = point, self.start.settings
-        fixed = settings.objective == "interpolation"
-        alphas = np.array([settings.alpha]) if fixed else settings.alphas
+        alphas = settings.alphas
         if self.held_out is None or self.loss is None:
             return Stage(s, log_penalty, alphas[0], shrinkage)
         F, mean = _features(objective, self.held_out.X, s), self.start.rows.mean
@@ -437,38 +416,6 @@ class BandwidthTraining:
             losses.append(self.loss(predictions[-1]))
         best = int(np.argmin(losses))
         return Stage(s, log_penalty, alphas[best], shrinkage, losses[best], predictions[best])
-
-    def add_centres(self) -> None:
-        """Add the rows with the largest residuals to the centres (He et al., Algorithm 1)."""
-        settings, X = self.start.settings, self.start.rows.X
-        n_centres = min(settings.n_support, len(np.unique(X, axis=0)))
-        n_rounds = 5
-        batch = max(1, -(-(n_centres - len(self.start.positions)) // n_rounds))  # rounded up
-        while len(self.start.positions) < n_centres:
-            start = self.start
-            point = start.initial[0], start.log_penalty
-            n_steps = max(1, settings.max_iter // n_rounds)
-            s, log_penalty = self.minimise(self.objective, settings.shrinkages[-1], point, n_steps)
-            new = self._largest_errors(s, min(batch, n_centres - len(start.positions)))
-            positions = np.concatenate([start.positions, new])
-            s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
-            self.start = start._replace(
-                positions=positions, centres=X[positions], initial=(s,), log_penalty=log_penalty
-            )
-            self.objective = build_objective(self.start, self.start.rows, self.device)
-
-    def _largest_errors(self, s: Array, count: int) -> Indices:
-        """Find the distinct points, other than centres, with the largest errors."""
-        objective, rows = self.objective, self.objective.rows
-        X, centres = self.start.rows.X, self.start.positions
-        alpha = np.array([self.start.settings.alpha])
-        a = self.device.array(_coefficients(objective, s, alpha)[0])
-        errors = self.device.numpy(rows.evaluate(s).features @ a - rows.target)
-        order = np.argsort(-(errors**2).sum(axis=1), kind="stable")
-        order = order[~np.isin(order, centres)]
-        _, distinct = np.unique(np.vstack([X[centres], X[order]]), axis=0, return_index=True)
-        new = np.sort(distinct[distinct >= len(centres)]) - len(centres)
-        return np.asarray(order[new[:count]])
 
 
 def _initial_squares(
@@ -497,9 +444,6 @@ def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObj
     scale = max(float(np.vdot(y, y)) / len(rows), constants.TINY)  # v, the mean square of y
     if settings.objective == "evidence":
         return MarginalLikelihood(rows, scale)
-    if settings.objective == "interpolation":
-        targets = start.rows.Y[start.positions] - mean
-        return Interpolation(rows, targets, settings.alpha, scale)
     return Ridge(rows, settings.alpha, scale)
 
 
@@ -511,19 +455,20 @@ def _features(objective: RowObjective, X: Array, log_squares: Array) -> Array:
 
 def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
     """Compute the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
-    if isinstance(objective, Interpolation):
-        return objective.coefficients(s)[None]
     rows = objective.rows
     gram, right, _ = rows.normal_equations(rows.evaluate(s).features, float(alphas.min()))
     return ridge_path(gram, right, alphas)
 
 
-def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> Indices:
-    """Choose the positions of distinct support points, by k-means++ or at random."""
-    distinct = np.sort(np.unique(rows.X, axis=0, return_index=True)[1])
+def distinct_rows(X: Array) -> Indices:
+    """Return the positions of the first of each set of equal points, in order."""
+    return np.asarray(np.sort(np.unique(X, axis=0, return_index=True)[1]))
+
+
+def _choose_centres(rows: Table, count: int, rng: RandomState) -> Indices:
+    """Choose the positions of distinct support points by k-means++."""
+    distinct = distinct_rows(rows.X)
     X, Y, count = rows.X[distinct], rows.Y[distinct], min(count, len(distinct))
-    if support != "kmeans++":
-        return np.asarray(distinct[np.sort(rng.choice(len(X), count, replace=False))])
     # k-means++ on [X, sqrt(d / q) Y]: probabilities are proportional to the squared distance to
     # the nearest drawn point. scikit-learn's version, with several trials, is ten times slower.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
@@ -552,10 +497,8 @@ def _build_basis(
     else:
         rows = start.split.train[start.positions]
         support, points = table.numbers[rows], table.points(rows)
-    # for an affine u = (x - centre) o slope, theta is in the inverse units of x
-    theta = np.exp(stage.log_squares / 2)
-    theta, outer = (theta * warp.slopes, None) if warp.affine else (theta, warp)
-    kernel, n_learned = LocalRBFKernel(points, theta, start.settings.profile, outer), len(points)
+    kernel = build_kernel(points, stage.log_squares, start.settings.profile, warp)
+    n_learned = len(points)
     if start.settings.n_grown > start.settings.n_support:
         kernel, support = _grow(kernel, support, table, start)
     return LearnedBasis(
@@ -572,6 +515,14 @@ def _build_basis(
         validation_score_=float(1.0 - stage.loss),
         objective_history_=history,
     )
+
+
+def build_kernel(points: Array, log_squares: Array, profile: str, warp: Warp) -> LocalRBFKernel:
+    """Build the kernel of centres in the units of the features, from log theta^2."""
+    theta = np.exp(log_squares / 2)
+    if warp.affine:  # u = (x - centre) o slope: theta in the inverse units of x
+        return LocalRBFKernel(points, theta * warp.slopes, profile)
+    return LocalRBFKernel(points, theta, profile, warp)
 
 
 def _grow(
