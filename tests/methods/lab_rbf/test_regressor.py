@@ -17,7 +17,7 @@ from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Warp
 from pliant.methods import LABRBFAlgorithm
-from pliant.methods.lab_rbf import constants, members, solvers, trainer
+from pliant.methods.lab_rbf import constants, members, trainer
 from pliant.methods.summary import summarize
 from tests.methods.lab_rbf.building import build
 
@@ -340,20 +340,6 @@ def test_tiny_time_limit_gives_a_fitted_model(objective, support, transforms):
     assert sum(len(h) for h in model.objective_history_) < 10
 
 
-def test_interrupted_fit_leaves_no_attributes(monkeypatch):
-    model = clone(fitted()).fit(X, Y)
-
-    def interrupted(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(solvers, "descend", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert not [name for name in vars(model) if name in ("members_", "averaged_")]
-    with pytest.raises(NotFittedError):
-        model.predict(NEW)
-
-
 # Relevance and distance
 
 
@@ -565,4 +551,3 @@ def test_incompatible_warm_starts(change, data, message):
     model = warm().fit(X, Y)
     with pytest.raises(ValueError, match=message):
         model.set_params(**change).fit(*data)
-    assert not model.__sklearn_is_fitted__()
