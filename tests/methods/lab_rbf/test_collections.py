@@ -75,11 +75,10 @@ def classifier(**options):
         (quick(dtype="float64", calibration=0.2), Y, None),
         (quick(), np.column_stack([Y, Y**2]), WEIGHTS),
         (quick(n_members=1), np.exp(2 * SKEWED / SKEWED.max()), WEIGHTS),
-        (quick(objective="interpolation"), Y, None),
-        (quick(support="random"), Y, 1 + WEIGHTS),
+        (LABRBFRegressor.from_paper(15, max_iter=50, random_state=0), Y, None),
         (quick(validation_fraction=0, alpha=1.0, shrinkage=0.1), Y, None),
     ],
-    ids=["plain", "calibrated", "two outputs", "logarithm", "interpolation", "support", "all rows"],
+    ids=["plain", "calibrated", "two outputs", "logarithm", "paper", "all rows"],
 )
 def test_small_regression_equals_the_fit_in_memory(model, y, weights):
     here = clone(model).fit(X, y, weights)

@@ -21,8 +21,8 @@ from pliant.core.validation import (
 class LABRBFAlgorithm(BaseEstimator):
     """Objective and initialization of the LAB-RBF bandwidths.
 
-    The default values are equivalent to ``algorithm="default"``. To tune a parameter of an instance,
-    set ``algorithm__objective`` and so on.
+    The default values are equivalent to ``algorithm="default"``. To tune a parameter, pass an
+    instance, and set ``algorithm__objective`` and so on.
 
     Parameters
     ----------

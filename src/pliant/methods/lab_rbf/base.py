@@ -223,7 +223,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                         f"expected {name}={value} with algorithm={algorithm}, as in "
                         f"LABRBFRegressor.from_paper, got {getattr(self, name)!r}"
                     )
-        if fraction == 0 and "auto" in (self.alpha, getattr(algorithm, "shrinkage", "auto")):
+        learned = "auto" if algorithm == "default" else getattr(algorithm, "shrinkage", None)
+        if fraction == 0 and "auto" in (self.alpha, learned):
             raise ValueError(
                 "expected validation_fraction > 0 to tune alpha and shrinkage on held-out rows, "
                 f"or numbers for alpha and shrinkage, got validation_fraction={fraction:g}"
@@ -245,8 +246,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             )
         if "interpolation" in {member.objective_ for member in members}:
             raise ValueError(
-                "expected warm_start=False after a fit with LABRBFPaperAlgorithm, whose coefficients "
-                "depend on its samples, got True"
+                "expected warm_start=False after a fit with LABRBFPaperAlgorithm (its coefficients "
+                "depend on the samples), got True"
             )
         shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
         if shape != (self.n_features_in_, self._n_outputs):

@@ -132,7 +132,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
         if isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            fits = self._build_paper_trainer(self.algorithm, table, progress).train(table)
+            fits, _ = self._build_paper_trainer(self.algorithm, table, progress).train(table)
         else:
             trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
             if state is None:
@@ -321,6 +321,10 @@ def logistic_path(
 ) -> list[tuple[Array, Array]]:
     """Minimise the objective for decreasing penalties, with warm starts; return each W and b."""
     n, k = indicators.shape
+    if n < F.shape[1]:  # F' = Q R: the minimiser is Q V, with |Q V| = |V| and F Q V = R'V
+        Q, R = np.linalg.qr(F.T)
+        path = logistic_path(R.T, indicators, weights, penalties)
+        return [(Q @ V, intercept) for V, intercept in path]
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
     use_newton = n * W.size**2 <= MAX_NEWTON

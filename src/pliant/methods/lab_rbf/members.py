@@ -22,6 +22,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_real, check_row_numbers
 from pliant.methods.lab_rbf.constants import TINY
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Profile, Warp
+from pliant.methods.lab_rbf.objective import dual_ridge_path, ridge_path
 from pliant.methods.lab_rbf.table import Sums, Table
 
 Coefficients: TypeAlias = tuple[Array, Array]
@@ -263,10 +264,27 @@ def correlated_pairs(X: Array) -> Indices:
     return np.asarray(pairs[order[:1000]], dtype=np.intp)
 
 
-def normal_equations(bases: Sequence[Basis], table: Table, n_jobs: int | None) -> Sums:
-    """Sum F'F and F'(y - mean) of each basis over all rows."""
+def ridge_fits(
+    bases: Sequence[LearnedBasis], table: Table, n_jobs: int | None
+) -> list[Coefficients]:
+    """Compute c and v of each basis by ridge regression on all rows; b is the mean of Y."""
     width = max(len(basis.kernel_.centres) for basis in bases) + table.X.shape[1]
-    return table.sum_blocks(partial(_block_sums, bases, table.mean), width, n_jobs)
+    if len(table) == table.n_rows < table.X.shape[1]:
+        return [_dual_ridge_fit(basis, table) for basis in bases]
+    sums = table.sum_blocks(partial(_block_sums, bases, table.mean), width, n_jobs)
+    paths = (
+        ridge_path(*each, np.array([basis.alpha_])) for basis, each in zip(bases, sums, strict=True)
+    )
+    return [(path[0], table.mean) for path in paths]
+
+
+def _dual_ridge_fit(basis: LearnedBasis, table: Table) -> Coefficients:
+    """Compute the coefficients for fewer rows than features."""
+    F, y = basis.features(table.points(np.arange(len(table)))), table.Y - table.mean
+    if table.weights is not None:
+        root = np.sqrt(table.weights)[:, None]
+        F, y = root * F, root * y
+    return dual_ridge_path(F, y, np.array([basis.alpha_]))[0], table.mean
 
 
 def _block_sums(bases: Sequence[Basis], mean: Array, rows: Table) -> Sums:

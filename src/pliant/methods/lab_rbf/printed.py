@@ -20,12 +20,11 @@ from numpy.random import RandomState
 from pliant.core.device import Device
 from pliant.core.estimators import BaseEstimator
 from pliant.core.progress import Deadline, Progress, Result, Status
-from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_parameters, one_of, real_number
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.kernel import PROFILES, Warp
-from pliant.methods.lab_rbf.members import LearnedBasis
+from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
     LocalFeatures,
@@ -93,16 +92,17 @@ class PaperTrainer:
     device: Device
     deadline: Deadline
 
-    def train(self, table: Table) -> list[FitState]:
+    def train(self, table: Table) -> tuple[list[FitState], list[Coefficients]]:
         """Train all members, or at least one if the fit is stopped."""
-        fits = list[FitState]()
+        fits, coefficients = list[FitState](), list[Coefficients]()
         for seed in self.seeds:
             if not (fits and self.deadline.stopped):
-                fits.append(self._train_member(table, RandomState(seed)))
-        return fits
+                fit, solved = self._train_member(table, RandomState(seed))
+                fits.append(fit)
+                coefficients.append(solved)
+        return fits, coefficients
 
-    @blas_limited
-    def _train_member(self, table: Table, rng: RandomState) -> FitState:
+    def _train_member(self, table: Table, rng: RandomState) -> tuple[FitState, Coefficients]:
         """Train one member."""
         used = rng.permutation(len(table))[: constants.BANDWIDTH_ROWS].copy()
         warp, history = Warp.learn(table.X, "raw"), list[float]()
@@ -133,7 +133,7 @@ class PaperTrainer:
         )
         # The scaled targets are (y - middle) / half.
         coefficients = c * half, middle + half * rows.mean
-        return FitState(basis, Split(used, None, used), None, None, coefficients)
+        return FitState(basis, Split(used, None, used), None, None), coefficients
 
     def _add_centres(
         self, rows: Table, rng: RandomState, record: Callable[[Progress], bool]

@@ -48,8 +48,7 @@ from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, normal_equations
-from pliant.methods.lab_rbf.objective import ridge_path
+from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, ridge_fits
 from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
@@ -204,8 +203,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
         if isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            fits = self._build_paper_trainer(self.algorithm, table, progress).train(table)
-            coefficients = [fit.coefficients for fit in fits]
+            paper = self._build_paper_trainer(self.algorithm, table, progress)
+            fits, coefficients = paper.train(table)
         else:
             trainer = self._build_trainer(table, progress, self._loss)
             if state is None:
@@ -295,10 +294,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table
     ) -> list[Coefficients]:
-        """Compute c and v of each basis by ridge regression on all rows; b is the mean of Y."""
-        sums = zip(bases, normal_equations(bases, table, self.n_jobs), strict=True)
-        paths = (ridge_path(*each, np.array([basis.alpha_])) for basis, each in sums)
-        return [(path[0], table.mean) for path in paths]
+        return ridge_fits(bases, table, self.n_jobs)
 
     def _set_target(self, table: Table) -> Table:
         """Store the new target range, delete any calibration, and transform targets as in `fit`."""

@@ -26,7 +26,7 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
+from pliant.methods.lab_rbf.members import LearnedBasis
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
     LocalFeatures,
@@ -34,6 +34,7 @@ from pliant.methods.lab_rbf.objective import (
     MarginalLikelihood,
     Ridge,
     RowObjective,
+    dual_ridge_path,
     ridge_path,
 )
 from pliant.methods.lab_rbf.table import Table, feature_limits
@@ -108,7 +109,6 @@ class FitState(NamedTuple):
     split: Split
     predicted: Array | None
     layer_output: Array | None  # held-out predictions of the layer for each penalty
-    coefficients: Coefficients | None = None  # if they were learned with the bandwidths
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +208,7 @@ class Trainer:
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
             split = self._split(len(table), rng)
+            assert member.objective_ != "interpolation"  # refused by `_check_warm_start`
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
             settings = replace(settings, objective=objective, linear=linear, profile=profile)
             s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])  # log 0 for constants
@@ -455,8 +456,12 @@ def _features(objective: RowObjective, X: Array, log_squares: Array) -> Array:
 
 def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
     """Compute the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
-    rows = objective.rows
-    gram, right, _ = rows.normal_equations(rows.evaluate(s).features, float(alphas.min()))
+    rows, device = objective.rows, objective.rows.features.device
+    F = rows.evaluate(s).features
+    if len(F) < F.shape[1]:
+        F, y = device.double(F), device.double(rows.target)
+        return dual_ridge_path(device.numpy(F), device.numpy(y), alphas)
+    gram, right, _ = rows.normal_equations(F, float(alphas.min()))
     return ridge_path(gram, right, alphas)
 
 
