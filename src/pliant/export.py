@@ -23,7 +23,7 @@ from pliant.kernels.standard import Gaussian, Matern
 from pliant.methods.dank.kernel import HadamardKernel
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.kernel import WARPS, LocalRBFKernel, Warp, centre_products
-from pliant.methods.lab_rbf.members import LABRBFMember
+from pliant.methods.lab_rbf.members import Expansion
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import BaseSketched
@@ -111,9 +111,9 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
     """
     graph = OnnxGraph(np.dtype(check_choice("dtype", dtype, ("float64", "float32"))))
     check_is_fitted(model)
-    members = model._active if isinstance(model, BaseLABRBF) else [_as_member(model)]
+    members = model._active if isinstance(model, BaseLABRBF) else [_as_expansion(model)]
     f: Any = np.mean([member.intercept_ for member in members], axis=0)
-    groups: dict[bytes, list[LABRBFMember]] = {}
+    groups: dict[bytes, list[Expansion]] = {}
     for member in members:
         groups.setdefault(member.warp_.key(), []).append(member)
     for group in groups.values():
@@ -125,9 +125,9 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
     return graph.build(model.n_features_in_)
 
 
-def _as_member(model: Any) -> LABRBFMember:
+def _as_expansion(model: Any) -> Expansion:
     """Write a kernel expansion, or all functions of an SVM, as a LAB-RBF expansion."""
-    name, member = type(model).__name__, LABRBFMember()
+    name = type(model).__name__
     if not isinstance(model, BaseSVM | BaseSketched | AsymmetricKernelRidge):
         raise ValueError(f"expected a LAB-RBF model or a kernel expansion for ONNX, got {name}")
     functions = getattr(model, "estimators_", [model])  # an SVM has one per pair of classes
@@ -136,15 +136,20 @@ def _as_member(model: Any) -> LABRBFMember:
     if not len(vectors):
         raise ValueError(f"expected a model with support vectors, got a constant {name}")
     c = block_diag(*(np.atleast_2d(each.dual_coef_.T).T for each in functions))
-    member.dual_coef_, member.linear_coef_ = c, np.zeros((vectors.shape[1], c.shape[1]))
-    member.intercept_ = np.hstack([each.intercept_ for each in functions]) + np.zeros(c.shape[1])
+    intercept = np.hstack([each.intercept_ for each in functions]) + np.zeros(c.shape[1])
     # u(x) = theta o (x - mean), clipped to keep squares finite: at 1e9, kernel values are 0
     profile, theta = parameters[0]  # the same for all functions
     zeros, ones, mean = np.zeros_like(vectors[0]), np.ones_like(vectors), vectors.mean(axis=0)
-    member.warp_ = Warp(zeros.astype(np.intp), zeros, ones[0], mean, theta * ones[0])
-    member.limits_ = mean + np.outer([-1e9, 1e9], 1.0 / np.where(theta > 0, theta, 1.0) * ones[0])
-    member.kernel_ = LocalRBFKernel(vectors, ones, profile, member.warp_)
-    return member
+    warp = Warp(zeros.astype(np.intp), zeros, ones[0], mean, theta * ones[0])
+    return Expansion(
+        kernel_=LocalRBFKernel(vectors, ones, profile, warp),
+        warp_=warp,
+        limits_=mean + np.outer([-1e9, 1e9], 1.0 / np.where(theta > 0, theta, 1.0) * ones[0]),
+        linear_=False,
+        dual_coef_=c,
+        linear_coef_=np.zeros((vectors.shape[1], c.shape[1])),
+        intercept_=intercept,
+    )
 
 
 def _radial_parameters(kernel: Kernel | None, name: str) -> tuple[str, Array]:
@@ -162,7 +167,7 @@ def _radial_parameters(kernel: Kernel | None, name: str) -> tuple[str, Array]:
     raise ValueError(f"expected {name} with a Gaussian or Matern kernel for ONNX, got {got}")
 
 
-def _add_members(graph: OnnxGraph, members: list[LABRBFMember], n: int, f: str | Array) -> str:
+def _add_members(graph: OnnxGraph, members: list[Expansion], n: int, f: str | Array) -> str:
     """Add the expansions of members with the same transform, divided by n, to f."""
     warp, profile, add = members[0].warp_, members[0].kernel_.profile, graph.add
     order = np.argsort(warp.kinds, kind="stable")

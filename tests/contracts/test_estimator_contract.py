@@ -24,7 +24,6 @@ from pliant import (
     TKLClassifier,
 )
 from pliant.comparison import BlendClassifier, BlendRegressor
-from pliant.methods import LABRBFAlgorithm
 from tests.contracts.discovery import ESTIMATORS
 
 GIVEN = SCGLogDetLearner(strength=100.0)  # SCGLogDetLearner() is checked with its search
@@ -46,12 +45,7 @@ SETTINGS = [
     KNPLRegressor(cache_mb=1e-4, eta=10.0, extension="reciprocal"),
     TKLClassifier(partition={"n_parts": 2}, tol=0.1, random_state=0),
     AsymmetricKernelRidge(gamma=0.1),
-    LABRBFRegressor(
-        5,
-        n_members=1,
-        max_iter=5,
-        algorithm=LABRBFAlgorithm(objective="interpolation", support="residual"),
-    ),
+    LABRBFRegressor.from_paper(5, max_iter=50),
     MKLClassifier(["gaussian", "laplacian"], weights="alignf"),
     OrderSpectralLearner("scg", "improved", 3, 10, drop_null=False),
     SCGLogDetLearner("precomputed", strength=10.0),

@@ -17,7 +17,6 @@ from pliant import (
     TableFeatures,
     TKLClassifier,
 )
-from pliant.methods import LABRBFAlgorithm
 from tests.contracts.discovery import ESTIMATORS
 from tests.contracts.test_estimator_contract import QUICK
 
@@ -26,13 +25,7 @@ LABELS, TARGET = (X[:, 0] * X[:, 1] > 0).astype(int), np.sin(X[:, 0]) + X[:, 1]
 
 SETTINGS = [
     LABRBFRegressor(4, n_members=2, max_iter=2, random_state=0, n_jobs=2),
-    LABRBFRegressor(
-        4,
-        n_members=1,
-        max_iter=2,
-        random_state=0,
-        algorithm=LABRBFAlgorithm(objective="interpolation", support="residual", solver="adam"),
-    ),
+    LABRBFRegressor.from_paper(4, max_iter=2, calibration=0.2, random_state=0),
     LABRBFClassifier(4, n_members=2, max_iter=2, random_state=0, n_jobs=2),
     *(
         SketchedKernelRidge(n_centers=8, dtype="float32", solver=solver, random_state=0)

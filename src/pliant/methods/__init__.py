@@ -11,9 +11,11 @@ from pliant.methods.dank.kernel import EXTENSIONS, AdaptiveMatrix, HadamardKerne
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
+from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.regressor import LABRBFErrorModel, LABRBFRegressor
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import SketchedKernelRidge, SketchedKernelRidgeClassifier
@@ -52,6 +54,7 @@ __all__ = [
     "LABRBFClassifier",
     "LABRBFErrorModel",
     "LABRBFMember",
+    "LABRBFPaperAlgorithm",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
     "LogDetLearner",
@@ -67,7 +70,13 @@ __all__ = [
     "batch_decision_function",
 ]
 
-_OWN = {"Components", "LABRBFAlgorithm", "LABRBFErrorModel", "LABRBFMember"}
+_OWN = {
+    "Components",
+    "LABRBFAlgorithm",
+    "LABRBFErrorModel",
+    "LABRBFMember",
+    "LABRBFPaperAlgorithm",
+}
 """Names that ``pliant`` does not export."""
 
 set_public_module(globals(), _OWN)

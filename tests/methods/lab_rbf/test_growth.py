@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.methods import LABRBFAlgorithm
 from pliant.methods.lab_rbf import collection, constants
-from pliant.methods.lab_rbf.members import Table
+from pliant.methods.lab_rbf.table import Table
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, size=(700, 3))
@@ -28,9 +29,9 @@ def grows(monkeypatch):
 )
 def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
     table = Table.from_arrays(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), None)
-    settings = LABRBFRegressor()._resolve_settings(table, 0)
+    settings = LABRBFRegressor()._resolve_settings(table, LABRBFAlgorithm(), 0)
     assert (settings.n_support, settings.n_grown) == (learned, grown)
-    settings = LABRBFRegressor(70)._resolve_settings(table, 0)
+    settings = LABRBFRegressor(70)._resolve_settings(table, LABRBFAlgorithm(), 0)
     assert (settings.n_support, settings.n_grown) == (70, 70)
 
 
@@ -52,7 +53,7 @@ def test_all_rows_of_a_collection_limit_the_growth(grows, monkeypatch):
     monkeypatch.setattr(constants, "GROWTH_COST", 700 * 450.0**2)
     table, _ = LABRBFRegressor()._build_table(da.from_array(X), da.from_array(y), None)
     assert len(table) < 700
-    assert LABRBFRegressor()._resolve_settings(table, 0).n_grown == 450
+    assert LABRBFRegressor()._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 450
 
 
 def test_ridge_fit_uses_all_centres(grows):

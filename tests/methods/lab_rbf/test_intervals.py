@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pliant import LABRBFRegressor
 from pliant.methods import LABRBFErrorModel
-from pliant.methods.lab_rbf import constants, regressor
+from pliant.methods.lab_rbf import constants, intervals
 from pliant.methods.lab_rbf.constants import MAX_RATIO, MIN_COMMON_SHARE, MIN_NOISE_SHARE, MIN_PAIRS
 from tests.methods.lab_rbf.building import build
 
@@ -74,7 +74,7 @@ def test_scaled_errors_match_the_naive_twin(seed, m, n):
     predicted[rng.uniform(size=(m, n)) < 0.5] = np.nan
     predicted[0, np.isnan(predicted).all(axis=0)] = 0.0
     target, after = rng.normal(size=n), rng.normal(scale=0.3, size=(m, n))
-    ours = regressor._scaled_errors(target, predicted, after)
+    ours = intervals._scaled_errors(target, predicted, after)
     noise, ratio, errors = naive_errors(target, predicted, after)
     np.testing.assert_allclose(ours[:2], [noise, ratio], rtol=1e-10)
     np.testing.assert_allclose(np.sort(ours[2]), errors, rtol=1e-10, atol=1e-12)

@@ -16,13 +16,14 @@ from pliant.methods.lab_rbf.constants import JITTER, LOG_SQUARE_RANGE
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
-    Interpolation,
     LocalFeatures,
     LocalRows,
     MarginalLikelihood,
     Ridge,
+    dual_ridge_path,
     ridge_path,
 )
+from pliant.methods.lab_rbf.printed import Interpolation
 from tests.reference import naive_local as naive
 
 OBJECTIVES = ("ridge", "evidence", "interpolation")
@@ -87,10 +88,16 @@ CASES = [
     )
     if not (linear and objective == "interpolation")  # has no linear part
 ]
+CASES += [  # more features than rows
+    Case(objective, "matern52", outputs, True, weighted, n=7, d=9)
+    for objective, outputs, weighted in itertools.product(
+        ("ridge", "evidence"), (1, 2), (False, True)
+    )
+]
 
 
 def name(case):
-    words = [case.objective, case.profile, f"{case.outputs}y"]
+    words = [case.objective, case.profile, f"{case.outputs}y", f"{case.n}x{case.d}"]
     return "-".join(words + ["linear"] * case.linear + ["weighted"] * case.weighted)
 
 
@@ -245,6 +252,15 @@ def test_ridge_path_matches_each_alpha(alpha):
     path = ridge_path(F.T @ F, F.T @ case.Y, np.array([0.5, alpha]))
     assert path.shape == (2, 7, 2)
     np.testing.assert_allclose(path[1], naive.ridge_coefficients(F, case.Y, alpha), atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1.0, 1e4])
+def test_dual_ridge_path_matches_each_alpha(alpha):
+    case = Case(outputs=2, linear=True, n=7, d=9)
+    F = naive.features(case.X, case.centres, case.s, "gaussian", True)
+    path = dual_ridge_path(F, case.Y, np.array([0.5, alpha]))
+    assert path.shape == (2, 13, 2)
+    np.testing.assert_allclose(path[1], naive.ridge_coefficients(F, case.Y, alpha), atol=1e-6)
 
 
 DEGENERATE = {

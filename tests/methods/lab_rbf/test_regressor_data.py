@@ -12,7 +12,8 @@ from pliant import LABRBFRegressor, ModelFileError
 from pliant.core import blocks
 from pliant.kernels import Gaussian, Warp
 from pliant.methods import LABRBFMember
-from pliant.methods.lab_rbf import constants, members
+from pliant.methods.lab_rbf import constants
+from pliant.methods.lab_rbf import table as table_module
 from pliant.persistence import load, save
 from tests.methods.lab_rbf.building import build
 
@@ -73,7 +74,7 @@ def peak_of(action):
     ("dtype", "share", "transforms"), [(np.float32, 0.9, "auto"), (np.float64, 0.5, None)]
 )
 def test_memory_maps_are_not_copied(tmp_path, monkeypatch, dtype, share, transforms):
-    for module in (members, blocks):
+    for module in (table_module, blocks):
         monkeypatch.setattr(module, "BLOCK_ENTRIES", 200_000)
     points = np.random.default_rng(0).normal(size=(400_000, 20)).astype(dtype)
     np.exp(points, out=points)
@@ -113,7 +114,7 @@ def test_coefficients_use_all_rows(monkeypatch):
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
-@pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence", "interpolation"])
+@pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence"])
 @pytest.mark.parametrize(
     "options",
     [
@@ -121,8 +122,6 @@ def test_coefficients_use_all_rows(monkeypatch):
         {"transforms": None},
         {"validation_fraction": 0, "alpha": 0.1, "shrinkage": 0.01},
         {"validation_fraction": 0.9},
-        {"support": "residual"},
-        {"solver": "adam"},
         {"profile": "laplacian", "dtype": "float32"},
     ],
     ids=str,
@@ -139,24 +138,22 @@ def test_few_rows(n, objective, options):
 # Degenerate features
 
 
-@pytest.mark.parametrize("support", ["kmeans++", "random", "residual"])
-@pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
-def test_duplicate_rows(objective, support):
+@pytest.mark.parametrize("objective", ["ridge", "evidence"])
+def test_duplicate_rows(objective):
     points, y = np.repeat(X[:6], 10, axis=0), np.repeat(Y[:6], 10)
     y = y + np.tile(np.linspace(-0.01, 0.01, 10), 6)
-    model = quick(objective=objective, support=support).fit(points, y)
+    model = quick(objective=objective).fit(points, y)
     for member in model.members_:
         C = member.kernel_.centres
         assert len(np.unique(C, axis=0)) == len(C)
     assert model.score(points, y) > 0.8
 
 
-@pytest.mark.parametrize("objective", ["ridge", "evidence", "interpolation"])
+@pytest.mark.parametrize("objective", ["ridge", "evidence"])
 def test_constant_points(objective):
     model = quick(objective=objective).fit(np.ones((60, 3)), Y)
     assert np.ptp(model.predict(X)) == 0
-    if objective != "interpolation":  # interpolates the single support point
-        np.testing.assert_allclose(model.predict(X), Y.mean(), atol=0.05)
+    np.testing.assert_allclose(model.predict(X), Y.mean(), atol=0.05)
     np.testing.assert_array_equal(model.bandwidths_, 0.0)
     np.testing.assert_array_equal(model.distance_to_support(X), 0.0)
     assert np.isfinite(model.feature_relevance_).all()
@@ -214,15 +211,15 @@ def test_model_files_pickles_and_clones_keep_the_algorithm(tmp_path):
         assert other.predict(X).tobytes() == model.predict(X).tobytes()
         assert other.algorithm.get_params() == model.algorithm.get_params()
         assert other.algorithm is not model.algorithm
-    with pytest.raises(ValueError, match=r"expected objective in .* got 'magic'"):
-        model.set_params(algorithm__objective="magic").fit(X, Y)
-    with pytest.raises(ModelFileError, match="expected objective in"):
+    with pytest.raises(ValueError, match=r"expected dtype in .* got 'magic'"):
+        model.set_params(algorithm__dtype="magic").fit(X, Y)
+    with pytest.raises(ModelFileError, match="expected dtype in"):
         save(model, path)
 
 
 FORGERIES = {
     "": {
-        "members_": [[], "members", [Gaussian(1.0)], [LABRBFMember()]],
+        "members_": [[], "members", [Gaussian(1.0)], [object.__new__(LABRBFMember)]],
         "averaged_": [np.zeros(2, dtype=bool), np.ones(1, dtype=bool), "yes"],
         "target_low_": [np.array([np.nan]), np.zeros(7), np.array([1e9])],
         "target_unit_": [np.zeros(1), np.ones(3)],
@@ -276,14 +273,15 @@ def part_of(model, name):
 
 @pytest.mark.parametrize("part", FORGERIES)
 def test_inconsistent_attributes(tmp_path, part):
-    fitted = quick(n_support=8, support="random", max_iter=1).fit(X, Y)
+    fitted = quick(max_iter=1).fit(X, Y)
+    assert len(fitted.members_[0].support_) == 8
     cases = [(name, value) for name, values in FORGERIES[part].items() for value in values]
     for name, *values in [*cases, *((name,) for name in MISSING.get(part, []))]:
         model = pickle.loads(pickle.dumps(fitted))
         forged = part_of(model, part)
-        delattr(forged, name)
+        object.__delattr__(forged, name)  # also of members, which are frozen
         for value in values:
-            setattr(forged, name, value)
-        with pytest.raises(ModelFileError, match=r"expected|an attribute is missing"):
+            object.__setattr__(forged, name, value)
+        with pytest.raises(ModelFileError, match=r"expected|attribute"):
             round_trip(model, tmp_path / "m.pliant")
         assert list(tmp_path.iterdir()) == [], (name, values)

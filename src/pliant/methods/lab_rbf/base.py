@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import compress
 from typing import Any, ClassVar, Literal, Self
 
@@ -48,22 +47,27 @@ from pliant.methods.lab_rbf.collection import Encode, draw_sample
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
+    Coefficients,
     LABRBFMember,
-    Table,
+    LearnedBasis,
     correlated_pairs,
-    feature_limits,
     join_kernels,
     mean_expansion,
 )
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm, PaperTrainer
+from pliant.methods.lab_rbf.table import Table, feature_limits
 from pliant.methods.lab_rbf.trainer import FitState, Layer, Loss, MemberSettings, Trainer
 from pliant.methods.summary import FunctionSummary, Summary
 
 FLOAT_TYPES = (np.float64, np.float32)
 
+ALGORITHM = LABRBFAlgorithm()
+"""The default algorithm."""
+
 
 def _check_algorithm(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is "default" or a valid `LABRBFAlgorithm`."""
-    if isinstance(value, LABRBFAlgorithm):
+    """Raise ValueError unless `value` is "default" or a valid algorithm."""
+    if isinstance(value, LABRBFAlgorithm | LABRBFPaperAlgorithm):
         check_parameters(value)
     else:
         check_choice(f"{name}, if not a LABRBFAlgorithm,", value, ("default",))
@@ -86,9 +90,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     n_members : int, default=4
         Number of members (expansions) to average. Members have different support points and
         held-out samples; a member whose held-out loss exceeds twice the median does not contribute.
-    algorithm : "default" or LABRBFAlgorithm, default="default"
-        Objective, initialization and solver of the bandwidths; see
-        `pliant.methods.LABRBFAlgorithm`.
+    algorithm : "default", LABRBFAlgorithm or LABRBFPaperAlgorithm, default="default"
+        Objective and initialization of the bandwidths; see `pliant.methods.LABRBFAlgorithm`, and
+        `pliant.methods.LABRBFPaperAlgorithm` for the paper's algorithm.
     transforms : "auto" or None, default="auto"
         "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness
         is above 1. Members alternate between the transforms whose held-out loss is within 10 % of
@@ -99,9 +103,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Ridge penalty, 1e-12 to 1e12, for features on [-1, 1] and squared errors summed over
         samples. While the bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150
         support points, times the mean sample weight. The penalty on the coefficients is then
-        selected on the held-out samples. With "interpolation", both penalties are 1e-3. "evidence"
-        always learns the penalty for the bandwidths; a number then sets only the penalty on the
-        coefficients.
+        selected on the held-out samples. The objective "evidence" always learns the penalty for the
+        bandwidths; a number then sets only the penalty on the coefficients.
     validation_fraction : float, default=0.2
         Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
         `alpha` and for the algorithm's ``shrinkage``.
@@ -191,7 +194,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     _: KW_ONLY
     profile: Literal["gaussian", "laplacian", "matern52"] = "gaussian"
     n_members: int = 4
-    algorithm: Literal["default"] | LABRBFAlgorithm = "default"
+    algorithm: Literal["default"] | LABRBFAlgorithm | LABRBFPaperAlgorithm = "default"
     transforms: Literal["auto"] | None = "auto"
     alpha: float | Literal["auto"] = "auto"
     validation_fraction: float = 0.2
@@ -208,17 +211,20 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     n_iter_: int = field(init=False)
     correlated_features_: Indices = field(init=False)
 
-    @property
-    def _algorithm(self) -> LABRBFAlgorithm:
-        """The algorithm as a `LABRBFAlgorithm`."""
-        algorithm = self.algorithm
-        return algorithm if isinstance(algorithm, LABRBFAlgorithm) else LABRBFAlgorithm()
-
     def _check_combinations(self) -> None:
-        fraction = self.validation_fraction
+        fraction, algorithm = self.validation_fraction, self.algorithm
         if fraction >= 1:
             raise ValueError(f"expected validation_fraction < 1, got {fraction:g}")
-        if fraction == 0 and "auto" in (self.alpha, self._algorithm.shrinkage):
+        if isinstance(algorithm, LABRBFPaperAlgorithm):
+            needed = {"validation_fraction": 0, "transforms": None, "warm_start": False}
+            for name, value in needed.items():
+                if getattr(self, name) != value:
+                    raise ValueError(
+                        f"expected {name}={value} with algorithm={algorithm}, as in "
+                        f"LABRBFRegressor.from_paper, got {getattr(self, name)!r}"
+                    )
+        learned = "auto" if algorithm == "default" else getattr(algorithm, "shrinkage", None)
+        if fraction == 0 and "auto" in (self.alpha, learned):
             raise ValueError(
                 "expected validation_fraction > 0 to tune alpha and shrinkage on held-out rows, "
                 f"or numbers for alpha and shrinkage, got validation_fraction={fraction:g}"
@@ -238,6 +244,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 f"expected labels {list(classes)} with warm_start=True, as in the "
                 f"previous fit, got {list(got)}"
             )
+        if "interpolation" in {member.objective_ for member in members}:
+            raise ValueError(
+                "expected warm_start=False after a fit with LABRBFPaperAlgorithm (its coefficients "
+                "depend on the samples), got True"
+            )
         shape = members[0].kernel_.centres.shape[1], len(members[0].intercept_)
         if shape != (self.n_features_in_, self._n_outputs):
             raise ValueError(
@@ -248,11 +259,6 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             raise ValueError(
                 f"expected n_members >= {len(members)} with warm_start=True, as in the previous "
                 f"fit, got {self.n_members}"
-            )
-        if "interpolation" in (self._algorithm.objective, *(m.objective_ for m in members)):
-            raise ValueError(
-                "expected warm_start=False if this or the previous fit has "
-                "objective='interpolation' (its coefficients depend on the samples), got True"
             )
 
     def _build_table(
@@ -277,14 +283,16 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self, table: Table, progress: FitProgress, loss: Loss, layer: Layer | None = None
     ) -> Trainer:
         """Build the trainer for the members."""
-        rng, n = check_random_state(self.random_state), self.n_members
-        classes, fraction = self._class_codes(table), self.validation_fraction
+        classes, fraction, algorithm = self._class_codes(table), self.validation_fraction, ALGORITHM
+        if isinstance(self.algorithm, LABRBFAlgorithm):
+            algorithm = self.algorithm
         if classes is not None and len(np.unique(classes)) == len(table):
             fraction = 0.0
+        settings = [self._resolve_settings(table, algorithm, k) for k in range(self.n_members)]
         return Trainer(
-            settings=list(map(partial(self._resolve_settings, table), range(n))),
-            seeds=rng.randint(2**31 - 1, size=n + constants.PROBES).astype(np.intp),
-            device=get_device(self.device, self._algorithm.dtype),
+            settings=settings,
+            seeds=self._draw_seeds(),
+            device=get_device(self.device, algorithm.dtype),
             deadline=Deadline(progress, self.max_seconds),
             loss=loss,
             layer=layer,
@@ -294,24 +302,46 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             classes=classes,
         )
 
-    def _resolve_settings(self, table: Table, k: int) -> MemberSettings:
+    def _build_paper_trainer(
+        self, algorithm: LABRBFPaperAlgorithm, table: Table, progress: FitProgress
+    ) -> PaperTrainer:
+        """Build the trainer for the paper's algorithm."""
+        return PaperTrainer(
+            algorithm=algorithm,
+            n_support=self._resolve_support(len(table)),
+            profile=self.profile,
+            alpha=float(self.alpha),
+            max_iter=self.max_iter,
+            seeds=self._draw_seeds()[: self.n_members],
+            device=get_device(self.device, algorithm.dtype),
+            deadline=Deadline(progress, self.max_seconds),
+        )
+
+    def _draw_seeds(self) -> Indices:
+        """Draw one seed per member, then one per probe."""
+        rng, size = check_random_state(self.random_state), self.n_members + constants.PROBES
+        return rng.randint(2**31 - 1, size=size).astype(np.intp)
+
+    def _resolve_support(self, n_rows: int) -> int:
+        """Return the number of support points with learned bandwidths."""
+        if self.n_support != "auto":
+            return int(self.n_support)
+        return 400 if n_rows >= constants.MANY_ROWS else max(1, min(200, n_rows // 3))
+
+    def _resolve_settings(self, table: Table, algorithm: LABRBFAlgorithm, k: int) -> MemberSettings:
         """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""
-        algorithm, n_rows, weight = self._algorithm, len(table), table.mean_weight
-        objective, many = algorithm.objective, n_rows >= constants.MANY_ROWS
+        n_rows, weight, objective = len(table), table.mean_weight, algorithm.objective
+        many = n_rows >= constants.MANY_ROWS
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
-        n_support = 400 if many else max(1, min(200, n_rows // 3))
-        if self.n_support != "auto":
-            n_support = int(self.n_support)
-        n_grown = n_support
-        if many and self.n_support == "auto" and objective != "interpolation":
+        n_support = n_grown = self._resolve_support(n_rows)
+        if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
             most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
             n_grown = min(n_rows // constants.ROWS_PER_CENTRE, constants.MAX_CENTRES, most)
         few = n_support < constants.FEW_CENTRES
         # The objective is a sum over rows, so penalties are proportional to the mean weight.
-        alpha = 1e-3 if objective == "interpolation" else (0.01 if few else 0.1) * weight
-        alphas = weight * constants.ALPHAS
+        alpha, alphas = (0.01 if few else 0.1) * weight, weight * constants.ALPHAS
         if self.alpha != "auto":
             alpha = float(self.alpha)
             alphas = np.array([alpha])
@@ -319,25 +349,30 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal
             shrinkages = (math.inf if shared else float(algorithm.shrinkage),)
-        linear = bool(algorithm.linear)
-        if algorithm.linear == "auto":
-            linear = objective != "interpolation" and k % 4 != 1
-        support, profile, max_iter = algorithm.support, self.profile, self.max_iter
-        penalties = alpha, alphas, shrinkages
-        learns_shared = algorithm.initial_bandwidth == "auto" and support != "residual"
         return MemberSettings(
-            algorithm, n_support, n_grown, objective, linear, *penalties, profile, support,
-            max_iter, learns_shared,
-        )  # fmt: skip
+            algorithm=algorithm,
+            n_support=n_support,
+            n_grown=n_grown,
+            objective=objective,
+            linear=k % 4 != 1 if algorithm.linear == "auto" else bool(algorithm.linear),
+            alpha=alpha,
+            alphas=alphas,
+            shrinkages=shrinkages,
+            profile=self.profile,
+            max_iter=self.max_iter,
+            learns_shared=algorithm.initial_bandwidth == "auto",
+        )
 
-    def _store_members(self, table: Table, fits: list[FitState]) -> None:
+    def _store_members(
+        self, table: Table, fits: list[FitState], coefficients: list[Coefficients]
+    ) -> None:
         """Store the members and their relevances, and select the members to average."""
-        self.members_, self.n_iter_, losses = [], 0, []
-        for member, split, *_ in fits:
-            member.measure(table.points(split.final[: constants.SLOPE_ROWS]))
-            self.members_.append(member)
-            self.n_iter_ += len(member.objective_history_)
-            losses.append(1.0 - member.validation_score_)
+        self.members_ = []
+        for fit, each in zip(fits, coefficients, strict=True):
+            points = table.points(fit.split.final[: constants.SLOPE_ROWS])
+            self.members_.append(LABRBFMember.build(fit.basis, each, points))
+        losses = [1.0 - member.validation_score_ for member in self.members_]
+        self.n_iter_ = sum(len(member.objective_history_) for member in self.members_)
         self.n_iter_ = max(1, self.n_iter_)
         # Average members whose loss is at most twice the median, and all members if a loss is nan.
         self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
@@ -354,8 +389,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Validate and encode arrays for `_build_table`."""
 
     @abstractmethod
-    def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
-        """Fit the coefficients of the members to all rows."""
+    def _solve_coefficients(
+        self, bases: Sequence[LearnedBasis], table: Table
+    ) -> list[Coefficients]:
+        """Fit the coefficients of each basis to all rows."""
 
     def _class_codes(self, table: Table) -> Indices | None:
         """Return the class of each row as a number, or None for regression."""
@@ -405,12 +442,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
         table = self._set_target(table)
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
-        self.members_ = [copy(member) for member in self.members_]
-        for member in self.members_:
-            member.limits_ = limits
-        self._solve_coefficients(self.members_, table)
-        for member in self.members_:
-            member.measure(points)
+        bases = [replace(member, limits_=limits) for member in self.members_]
+        solved = zip(bases, self._solve_coefficients(bases, table), strict=True)
+        self.members_ = [LABRBFMember.build(basis, each, points) for basis, each in solved]
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

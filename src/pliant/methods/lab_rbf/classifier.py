@@ -10,8 +10,8 @@ For two classes, W has one column, F W + b is the log-odds, and Z = [0, F W + b]
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
@@ -39,8 +39,10 @@ from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
 from pliant.methods.lab_rbf.kernel import Warp
-from pliant.methods.lab_rbf.members import LABRBFMember, Table
+from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
 from pliant.methods.lab_rbf.objective import cholesky_factor
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import FitState
 from pliant.methods.svm.estimators import documented_as
 
@@ -129,16 +131,19 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
-        trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
-        if state is None:
-            scales = trainer.choose_scales(table)
-            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+        if isinstance(self.algorithm, LABRBFPaperAlgorithm):
+            fits, _ = self._build_paper_trainer(self.algorithm, table, progress).train(table)
         else:
-            starts = trainer.continue_members(table, state.members_)
-        fits = trainer.train(table, starts)
-        self._choose_penalty(table, fits)
-        self._solve_coefficients([fit.member for fit in fits], table)
-        self._store_members(table, fits)
+            trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
+            if state is None:
+                scales = trainer.choose_scales(table)
+                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+            else:
+                starts = trainer.continue_members(table, state.members_)
+            fits = trainer.train(table, starts)
+        fits = self._choose_penalty(table, fits)
+        coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
+        self._store_members(table, fits, coefficients)
         progress.end()
         return self
 
@@ -192,8 +197,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         auto = self.alpha == "auto"
         return LOGISTIC_ALPHAS * table.mean_weight if auto else np.array([float(self.alpha)])
 
-    def _choose_penalty(self, table: Table, fits: list[FitState]) -> None:
-        """Choose one penalty for all members on their held-out rows."""
+    def _choose_penalty(self, table: Table, fits: list[FitState]) -> list[FitState]:
+        """Return the fits with one penalty, which is chosen on their held-out rows."""
         penalties, best = self._penalties(table), 0
         held_out = [fit.split.held_out for fit in fits if fit.split.held_out is not None]
         if held_out:
@@ -204,17 +209,20 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
         elif self.alpha == "auto":
             penalties = np.array([SINGLE_ALPHA * table.mean_weight])
-        for fit in fits:
-            fit.member.alpha_ = float(penalties[best])
+        alpha = float(penalties[best])
+        return [fit._replace(basis=replace(fit.basis, alpha_=alpha)) for fit in fits]
 
-    def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
+    def _solve_coefficients(
+        self, bases: Sequence[LearnedBasis], table: Table
+    ) -> list[Coefficients]:
         step = -(-len(table) // 20_000)  # rounded up: at most 20 000 rows
         rows = table.rows(np.arange(0, len(table), step))
         indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
-        for member in members:
-            penalty = np.array([member.alpha_])
-            path = logistic_path(member.features(X), indicators, rows.weights, penalty)
-            member.set_coefficients(*path[0])
+        paths = (
+            logistic_path(basis.features(X), indicators, rows.weights, np.array([basis.alpha_]))
+            for basis in bases
+        )
+        return [path[0] for path in paths]
 
     @reads
     @by_partition
@@ -313,6 +321,10 @@ def logistic_path(
 ) -> list[tuple[Array, Array]]:
     """Minimise the objective for decreasing penalties, with warm starts; return each W and b."""
     n, k = indicators.shape
+    if n < F.shape[1]:  # F' = Q R: the minimiser is Q V, with |Q V| = |V| and F Q V = R'V
+        Q, R = np.linalg.qr(F.T)
+        path = logistic_path(R.T, indicators, weights, penalties)
+        return [(Q @ V, intercept) for V, intercept in path]
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
     use_newton = n * W.size**2 <= MAX_NEWTON

@@ -19,7 +19,7 @@ from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_random_state, check_targets
 from pliant.methods.lab_rbf.constants import SAMPLE_ROWS
-from pliant.methods.lab_rbf.members import LABRBFMember, Sums, Table, add_sums
+from pliant.methods.lab_rbf.table import Sums, Table, add_sums
 
 Encode: TypeAlias = Callable[[npt.NDArray[Any]], Array]
 """Convert targets or labels to training targets, shape (n, q), float64."""
@@ -55,13 +55,11 @@ class DaskTable(Table):
         """Weighted mean of the targets, shape (q,)."""
         return self.targets.with_asinh(self.unit).mean
 
-    def normal_equations(
-        self, members: list[LABRBFMember], n_jobs: int | None, mean: Array | None = None
-    ) -> Sums:
-        """Sum F'F and F'(y - mean) of each member over all partitions, by tree reduction."""
-        mean = self.mean if mean is None else mean
+    def sum_blocks(self, summand: Callable[[Table], Sums], width: int, n_jobs: int | None) -> Sums:
+        """Sum a function of blocks of rows over all partitions, by tree reduction."""
         left_out = self.all_rows.divide(self.reserved)
-        tasks = self.all_rows.map_blocks(_partition_sums, members, mean, self.unit, items=left_out)
+        options = summand, width, self.unit
+        tasks = self.all_rows.map_blocks(_partition_sums, *options, items=left_out)
         return reduce_tree(tasks, _add_partitions)
 
 
@@ -146,19 +144,19 @@ def _feature_range(block: DaskBlock) -> tuple[Array, Array] | None:
 
 def _partition_sums(
     block: DaskBlock,
-    members: list[LABRBFMember],
-    mean: Array,
+    summand: Callable[[Table], Sums],
+    width: int,
     unit: Array | None,
     left_out: Indices,
 ) -> Sums:
-    """Sum the normal equations of one partition; return [] if it has no rows."""
+    """Sum a function of the rows of one partition; return [] if it has no rows."""
     used = np.setdiff1d(block.weighted_rows, left_out, assume_unique=True)
     if not len(used):
         return []
     X, y, weights = block.rows(used)
     Y = _as_matrix(check_targets(y))
     table = Table(X, Y, np.arange(len(X)), weights).with_asinh(unit)
-    return table.normal_equations(members, 1, mean)
+    return table.sum_blocks(summand, width, 1)
 
 
 def _add_partitions(parts: Iterable[Sums]) -> Sums:

@@ -20,7 +20,8 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.constants import TINY
-from pliant.methods.lab_rbf.members import LABRBFMember, Terms, row_blocks
+from pliant.methods.lab_rbf.members import LABRBFMember, Terms
+from pliant.methods.lab_rbf.table import row_blocks
 from pliant.methods.summary import Tabular
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ function of s = log(theta o theta), shape (m, d).
 * evidence: log(R / (n q v)) + (log det A - p log lam) / n with A = F'F + lam I, a = A^-1 F'y,
   R = |y - F a|^2 + lam |a|^2: minus twice the log of the Gaussian marginal likelihood per row, with
   the noise variance and lam learned
-* interpolation: |K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c at the centres (He et al., Eq. 9)
 
-v = |y|^2 / n, so that ridge and interpolation are 1 at f = b. No objective is convex.
+v = |y|^2 / n, so that ridge is 1 at f = b. Neither objective is convex.
 
 Squared distances are matrix products: with z(x) = [x o x, x, 1], W = theta o theta and
 w_i = [W_i, -2 W_i o c_i, W_i'(c_i o c_i)], |theta_i o (x - c_i)|^2 = z(x)'w_i. A gradient needs one
@@ -25,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
-import scipy.linalg
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from pliant.core.device import Device
@@ -232,9 +230,9 @@ class MarginalLikelihood(RowObjective):
         # Bound R from below to keep its inverse finite in float32 (targets are on [-1, 1]).
         energy = max(energy, 1e-36)
         # log(R / (n q v)) measures the fit at the best noise level. log det A - p log lam is the
-        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F: it penalises directions
-        # determined by the data (w > lam). With A = L L', log det A = 2 sum log L_ii.
-        complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(a) * math.log(lam)
+        # complexity, sum log(1 + w / lam) over the eigenvalues w of F'F, or of F F': it penalises
+        # directions determined by the data (w > lam). With A = L L', log det A = 2 sum log L_ii.
+        complexity = 2.0 * float(np.log(factor.diagonal()).sum()) - len(factor) * math.log(lam)
         relative_noise = energy / (n * self.rows.target.shape[1] * self.scale)
         value = math.log(relative_noise) + complexity / n
         if not gradient:
@@ -244,66 +242,39 @@ class MarginalLikelihood(RowObjective):
         inverse = triangle + triangle.T
         np.fill_diagonal(inverse, triangle.diagonal())
         m = len(log_squares)
-        weights = device.array(inverse[:, :m] * (2.0 / n))
-        # d log R / dK = 2 (F a - y) c' / R (envelope theorem), d log det A / dF = 2 F A^-1.
+        # d log R / dK = 2 (F a - y) c' / R (envelope theorem), d log det A / dF = 2 F A^-1, which
+        # equals 2 (F F' + lam I)^-1 F.
         derivative = residual @ device.array(a[:m].T)
         derivative *= 2.0 / energy
-        derivative += values.features @ weights
+        if len(factor) == n < values.features.shape[1]:
+            derivative += device.array(inverse * (2.0 / n)) @ values.features[:, :m]
+        else:
+            derivative += values.features @ device.array(inverse[:, :m] * (2.0 / n))
         slopes = rows.gradient(values, derivative, log_squares)
-        # d/d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n, and with the jitter in lam,
+        # d/d log lam = lam |a|^2 / R + (lam tr A^-1 - p) / n (A^-1 and p, or (F F' + lam I)^-1 and
+        # n, give the same difference), and with the jitter in lam,
         # d log lam / d log_penalty = exp(log_penalty) / lam.
         slope = lam * float(np.vdot(a, a)) / energy
-        slope += (lam * float(inverse.trace()) - len(a)) / n
+        slope += (lam * float(inverse.trace()) - len(factor)) / n
         return ObjectivePoint(value, slopes, math.exp(log_penalty) / lam * slope)
 
 
-@dataclass(frozen=True, eq=False)
-class Interpolation(RowObjective):
-    """|K c - y|^2 / (n v), c = (K_cc + alpha I)^-1 y_c (He et al., Eq. 9), with F = K."""
+class RidgeSolution(NamedTuple):
+    """Minimum over a of the energy |F a - y|^2 + lam |a|^2, for F of shape (n, p)."""
 
-    target: Array  # centred targets y_c of the centres, shape (m, q)
-    alpha: float  # ridge penalty, > 0
-    scale: float  # v
-
-    def coefficients(self, log_squares: Array) -> Array:
-        """Compute c, shape (m, q)."""
-        return self._solve(log_squares)[0]
-
-    def _solve(self, log_squares: Array) -> tuple[Array, tuple[Any, Any], LocalValues]:
-        """Compute c, the LU factors of the asymmetric K_cc + alpha I, and K_cc."""
-        features = self.rows.features
-        centres = features.evaluate(features.moments(features.centres), log_squares)
-        matrix = features.device.numpy(centres.kernel).copy()
-        matrix[np.diag_indices_from(matrix)] = 1.0 + self.alpha  # k(c, c) = 1 exactly
-        factor = scipy.linalg.lu_factor(matrix, check_finite=False)
-        return np.asarray(scipy.linalg.lu_solve(factor, self.target)), factor, centres
-
-    def _compute(self, log_squares: Array, log_penalty: float, *, gradient: bool) -> ObjectivePoint:
-        rows, local, device = self.rows, self.rows.features, self.rows.features.device
-        c, factor, centres = self._solve(log_squares)
-        values = rows.evaluate(log_squares)
-        residual = values.features @ device.array(c) - rows.target  # K c - y, shape (n, q)
-        r = device.numpy(residual)
-        value = float(np.vdot(r, r)) / (len(rows) * self.scale)
-        if not gradient:
-            return ObjectivePoint(value, np.empty(0))
-        slopes = rows.gradient(values, residual @ device.array(c.T), log_squares)
-        # c depends on K_cc: dL/dK_cc = -z c' with the adjoint z = (K_cc + alpha I)^-T K'(K c - y).
-        right = device.numpy(values.features.T @ residual)
-        derivative = device.array(-scipy.linalg.lu_solve(factor, right, trans=1) @ c.T)
-        derivative *= local.profile.slope(device.xp, centres.distances, centres.kernel)
-        derivative[range(len(c)), range(len(c))] = 0.0  # the diagonal distances are constant
-        slopes += local.pull_back(derivative.T @ local.moments(local.centres), log_squares)
-        return ObjectivePoint(value, 2.0 / (len(rows) * self.scale) * slopes)
+    coefficients: Array  # a, shape (p, q)
+    residual: DeviceArray  # F a - y, shape (n, q)
+    factor: Array  # Cholesky factor of F'F + lam I, or of F F' + lam I if n < p
+    lam: float
+    energy: float
 
 
 def ridge_solution(
     rows: LocalRows, F: DeviceArray, alpha: float, jitter: float = 0.0
-) -> tuple[Array, DeviceArray, Array, float, float]:
-    """Solve A a = F'y with A = F'F + lam I, lam = alpha + jitter times the mean diagonal of F'F.
-
-    Return a, F a - y, the Cholesky factor of A, lam, and the energy |F a - y|^2 + lam |a|^2.
-    """
+) -> RidgeSolution:
+    """Solve A a = F'y with A = F'F + lam I, lam = alpha + jitter times the mean diagonal of F'F."""
+    if len(F) < F.shape[1]:
+        return _dual_ridge_solution(rows, F, alpha, jitter)
     device = rows.features.device
     for ridge in (alpha, 0.0):  # a ridge of 0 selects float64
         gram, right, rounded = rows.normal_equations(F, ridge)
@@ -323,7 +294,25 @@ def ridge_solution(
         a = a - np.asarray(dpotrs(factor, error, lower=1)[0])
         residual = F @ device.array(a) - rows.target
     r = device.numpy(residual)
-    return a, residual, factor, lam, float(np.vdot(r, r)) + lam * float(np.vdot(a, a))
+    energy = float(np.vdot(r, r)) + lam * float(np.vdot(a, a))
+    return RidgeSolution(a, residual, factor, lam, energy)
+
+
+def _dual_ridge_solution(
+    rows: LocalRows, F: DeviceArray, alpha: float, jitter: float
+) -> RidgeSolution:
+    """Solve for fewer rows than features, with a matrix of the order of the rows."""
+    # a = F'u with (F F' + lam I) u = y, so that F a - y = F F'u - y and |a|^2 = u'F F'u.
+    device = rows.features.device
+    F, y = device.numpy(device.double(F)), device.numpy(device.double(rows.target))
+    gram = F @ F.T
+    lam = alpha + jitter * float(gram.trace()) / F.shape[1]
+    factor = cholesky_factor(gram, lam)
+    u = np.asarray(dpotrs(factor, y, lower=1)[0])
+    fitted = gram @ u
+    r = fitted - y
+    energy = float(np.vdot(r, r)) + lam * float(np.vdot(u, fitted))
+    return RidgeSolution(F.T @ u, device.array(r), factor, lam, energy)
 
 
 def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
@@ -343,8 +332,11 @@ def cholesky_factor(gram: Array, alpha: Array | float) -> Array:
 
 
 def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
-    """Compute (F'F + alpha I)^-1 F'y for each alpha, shape (len(alphas), p, q)."""
-    # With the eigendecomposition F'F = V diag(w) V', the solutions are V (w + alpha)^-1 V'F'y.
+    """Compute (G + alpha I)^-1 R for each alpha, shape (len(alphas), *R.shape).
+
+    With G = F'F and R = F'y, these are the coefficients of ridge regression.
+    """
+    # With the eigendecomposition G = V diag(w) V', the solutions are V (w + alpha)^-1 V'R.
     values, vectors = np.linalg.eigh(gram)
     rotated, solutions = vectors.T @ right, []
     # Smaller penalties are below the rounding error of the largest eigenvalue.
@@ -353,6 +345,11 @@ def ridge_path(gram: Array, right: Array, alphas: Array) -> Array:
         damped = np.maximum(values, 0.0) + max(alpha, min_alpha)
         solutions.append(vectors @ (rotated / damped[:, None]))
     return np.stack(solutions)
+
+
+def dual_ridge_path(F: Array, y: Array, alphas: Array) -> Array:
+    """Compute F'(F F' + alpha I)^-1 y for each alpha: ridge coefficients for n < p."""
+    return np.stack([F.T @ u for u in ridge_path(F @ F.T, y, alphas)])
 
 
 @dataclass(frozen=True, eq=False)

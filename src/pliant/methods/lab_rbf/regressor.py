@@ -14,8 +14,7 @@ et al. 2018).
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import compress
@@ -27,7 +26,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
-from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
+from pliant.core.estimators import MultiOutputMixin, RegressorMixin
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
@@ -45,13 +44,14 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
+from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import LABRBFMember, Table
-from pliant.methods.lab_rbf.objective import ridge_path
-from pliant.methods.lab_rbf.trainer import FitState, Trainer
+from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, ridge_fits
+from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.table import Table
+from pliant.methods.lab_rbf.trainer import Trainer
 from pliant.methods.svm.estimators import documented_as
 
 
@@ -159,14 +159,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         -------
         LABRBFRegressor
         """
-        algorithm = LABRBFAlgorithm(
-            objective="interpolation",
-            linear=False,
-            shrinkage=0.0,
-            support="residual",
-            initial_bandwidth=initial_bandwidth,
-            solver="adam",
-            learning_rate=learning_rate,
+        algorithm = LABRBFPaperAlgorithm(
+            initial_bandwidth=initial_bandwidth, learning_rate=learning_rate
         )
         paper = {"n_members": 1, "transforms": None, "alpha": 1e-3, "validation_fraction": 0.0}
         return cls(n_support, algorithm=algorithm, **{**paper, "max_iter": 9500, **parameters})
@@ -208,20 +202,23 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
-        trainer = self._build_trainer(table, progress, self._loss)
-        if state is None:
-            scales = trainer.choose_scales(table)
-            table = self._choose_target(table, trainer, scales[0])
-            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+        if isinstance(self.algorithm, LABRBFPaperAlgorithm):
+            paper = self._build_paper_trainer(self.algorithm, table, progress)
+            fits, coefficients = paper.train(table)
         else:
-            table = table.with_asinh(state.target_unit_)
-            starts = trainer.continue_members(table, state.members_)
+            trainer = self._build_trainer(table, progress, self._loss)
+            if state is None:
+                scales = trainer.choose_scales(table)
+                table = self._choose_target(table, trainer, scales[0])
+                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
+            else:
+                table = table.with_asinh(state.target_unit_)
+                starts = trainer.continue_members(table, state.members_)
+            fits = trainer.train(table, starts)
+            coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
         self.target_unit_ = table.unit
-        fits = trainer.train(table, starts)
-        if self._algorithm.objective != "interpolation":  # otherwise set in training
-            self._solve_coefficients([fit.member for fit in fits], table)
-        self._store_members(table, fits)
-        self.error_model_ = fit_error_model(table, list(compress(fits, self.averaged_)))
+        self._store_members(table, fits, coefficients)
+        self.error_model_ = fit_error_model(table, compress(fits, self.averaged_), self._active)
         if calibration is not None:
             self._calibrate(calibration.X, calibration.Y)
         progress.end()
@@ -294,12 +291,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
         return loss
 
-    def _solve_coefficients(self, members: list[LABRBFMember], table: Table) -> None:
-        """Set c and v of each member by ridge regression on all rows, and b to the mean of Y."""
-        sums = table.normal_equations(members, self.n_jobs)
-        for member, (gram, right) in zip(members, sums, strict=True):
-            a = ridge_path(gram, right, np.array([member.alpha_]))[0]
-            member.set_coefficients(a, table.mean)
+    def _solve_coefficients(
+        self, bases: Sequence[LearnedBasis], table: Table
+    ) -> list[Coefficients]:
+        return ridge_fits(bases, table, self.n_jobs)
 
     def _set_target(self, table: Table) -> Table:
         """Store the new target range, delete any calibration, and transform targets as in `fit`."""
@@ -511,142 +506,3 @@ def _from_scale(f: Array, unit: Array | None) -> Array:
     if unit is None:
         return f
     return np.asarray(unit * np.sinh(f))  # predictions are then clipped to the target's range
-
-
-@dataclass(eq=False, repr=False)
-class LABRBFErrorModel(BaseEstimator):
-    """Distribution of the errors of a regressor, for each output.
-
-    Parameters
-    ----------
-    unit : array of shape (n_outputs,)
-        Half-range of the training target, > 0; squared errors in this unit are finite.
-    noise : array of shape (n_outputs,)
-        Constant part of s, > 0, in this unit.
-    ratio : array of shape (n_outputs,)
-        Factor of the members' spread in s.
-    errors : array of shape (n_errors, n_outputs)
-        Errors z, each column sorted.
-    weights : array of shape (n_errors, n_outputs) or None
-        Weights of the errors; None if all are 1.
-    exact : bool
-        True if the errors come from calibration rows.
-    """
-
-    unit: Array
-    noise: Array
-    ratio: Array
-    errors: Array
-    weights: Array | None
-    exact: bool
-
-    def calibrated(self, errors: Array, spread: Array) -> Self:
-        """Return a copy with calibration errors; both arguments have shape (n, n_outputs)."""
-        z = np.sort(errors / self.scale(spread), axis=0)
-        return type(self)(self.unit, self.noise, self.ratio, z, None, exact=True)
-
-    def scale(self, spread: Array) -> Array:
-        """Compute s from the spread at each point, shape (n_samples, n_outputs)."""
-        return np.hypot(self.noise * self.unit, self.ratio * spread)
-
-    def quantile(self, probability: float) -> Array:
-        """Compute the quantile of z for each output.
-
-        With calibration rows, this is the conformal quantile: an order statistic, or infinite if
-        there are too few rows. Let p be `probability`. A new z is below this quantile with
-        probability at most p if p < 1/2, and with probability at least p otherwise.
-        """
-        n = len(self.errors)
-        if self.exact:
-            rank = probability * (n + 1)
-            # The tolerance corrects rounding: (1 - .9) / 2 * 20 is slightly less than 1.
-            k = math.floor(rank + 1e-9) if probability < 0.5 else math.ceil(rank - 1e-9)
-            if not 1 <= k <= n:
-                return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
-            return np.asarray(self.errors[k - 1])
-        method: Any = "median_unbiased" if self.weights is None else "inverted_cdf"
-        return np.asarray(
-            np.quantile(self.errors, probability, axis=0, weights=self.weights, method=method)
-        )
-
-    def sample(self) -> Array:
-        """Return at most 199 errors z that represent the distribution, shape (n, n_outputs)."""
-        probabilities = (np.arange(199) + 0.5) / 199
-        if self.weights is not None:
-            return np.stack([self.quantile(p) for p in probabilities])
-        n = len(self.errors)
-        return self.errors if n <= 199 else self.errors[(probabilities * n).astype(np.intp)]
-
-    def _check_loaded(self) -> None:
-        errors = np.asarray(self.errors)
-        if errors.dtype != np.float64 or errors.ndim != 2 or not len(errors):
-            raise ValueError(f"expected errors of shape (n, n_outputs), got {errors.shape}")
-        q = errors.shape[1]
-        for name in ("unit", "noise", "ratio"):
-            least = check_vector(name, getattr(self, name), q).min()
-            if least < 0 or (name != "ratio" and least == 0):
-                raise ValueError(f"expected unit > 0, noise > 0 and ratio >= 0, got {least:g}")
-        if not (errors[:-1] <= errors[1:]).all() or not (errors < np.inf).all():
-            raise ValueError("expected each column of errors sorted, without nan or inf")
-        weights = self.weights
-        if weights is not None and (np.shape(weights) != errors.shape or np.min(weights) < 0):
-            raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
-        if not isinstance(self.exact, bool):
-            raise ValueError(f"expected exact True or False, got {self.exact!r:.80}")
-
-
-def fit_error_model(table: Table, fits: list[FitState]) -> LABRBFErrorModel | None:
-    """Fit the error model to the held-out rows of the members; return None without such rows."""
-    splits = [fit.split.held_out for fit in fits]
-    held_out = [rows[: constants.ERROR_ROWS] for rows in splits if rows is not None]
-    if not held_out:
-        return None
-    (middle, half), rows = table.scale, np.unique(np.concatenate(held_out))
-    # Predictions of each member for its held-out rows, shape (m, n, q); nan for the other rows.
-    predicted = np.full((len(fits), len(rows), table.Y.shape[1]), np.nan)
-    for k, fit in enumerate(fits):
-        scaled = np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0)
-        predicted[k, np.searchsorted(rows, held_out[k])] = scaled
-    points, target = table.points(rows), (table.Y[rows] - middle) / half
-    final = np.stack([fit.member.expand(points) - middle for fit in fits]) / half
-    outputs = range(target.shape[1])
-    models = [_scaled_errors(target[:, j], predicted[..., j], final[..., j]) for j in outputs]
-    noise, ratio, errors = zip(*models, strict=True)
-    z, weights = np.stack(errors, axis=1), table.weights_of(rows)
-    z *= 1.0 + constants.OPTIMISM / len(table)
-    order = np.argsort(z, axis=0, kind="stable")
-    z = np.take_along_axis(z, order, axis=0)
-    weights = None if weights is None else weights[order]
-    return LABRBFErrorModel(half, np.array(noise), np.array(ratio), z, weights, exact=False)
-
-
-def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float, float, Array]:
-    """Compute noise, ratio and z of n rows from held-out and final predictions, shape (m, n)."""
-    held_out = ~np.isnan(predicted)
-    count = held_out.sum(axis=0)  # k, the number of members that hold out each row, >= 1
-    m = len(held_out)
-    errors = np.where(held_out, target - predicted, 0.0)
-    total, squares = errors.sum(axis=0), (errors**2).sum(axis=0)
-    # Sums over pairs of members: 2 sum_{a<b} e_a e_b = (sum e)^2 - sum e^2 and
-    # sum_{a<b} (e_a - e_b)^2 = k sum e^2 - (sum e)^2.
-    pairs = count * (count - 1) / 2
-    single = squares.sum() / count.sum()  # E
-    spread, ratio, common = final.std(axis=0), 1.0, single  # common is C
-    if pairs.sum() >= constants.MIN_PAIRS:
-        common = (total**2 - squares).sum() / 2 / pairs.sum()
-        common = min(max(common, constants.MIN_COMMON_SHARE * single), single)
-        held_out_variance = (count * squares - total**2).sum() / 2 / pairs.sum()
-        final_variance = (pairs * final.var(axis=0, ddof=1)).sum() / pairs.sum()
-        if final_variance > 0:
-            ratio = math.sqrt(held_out_variance / final_variance)
-            ratio = min(max(ratio, 1.0), constants.MAX_RATIO)
-    # The mean of k members has the mean squared error C + (E - C) / k, and the mean of all m
-    # members C + (E - C) / m. Errors are scaled by the square root of the ratio of the two.
-    own = single - common
-    factor = np.sqrt((common + own / m) / np.maximum(common + own / count, constants.TINY))
-    mean_errors = factor * total / count
-    mse = float(np.mean(mean_errors**2))
-    # Match the mean of s^2 = noise^2 + (ratio spread)^2 to the mean squared error.
-    min_noise = max(constants.MIN_NOISE_SHARE * mse, constants.TINY)
-    noise = max(mse - float(np.mean((ratio * spread) ** 2)), min_noise)
-    return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)

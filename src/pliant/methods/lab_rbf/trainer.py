@@ -26,17 +26,18 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.members import LABRBFMember, Table, feature_limits
+from pliant.methods.lab_rbf.members import LearnedBasis
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
-    Interpolation,
     LocalFeatures,
     LocalRows,
     MarginalLikelihood,
     Ridge,
     RowObjective,
+    dual_ridge_path,
     ridge_path,
 )
+from pliant.methods.lab_rbf.table import Table, feature_limits
 
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
 """Build the loss of scaled predictions at given rows, about 1 for a constant prediction."""
@@ -55,13 +56,12 @@ class MemberSettings:
     algorithm: LABRBFAlgorithm  # for the initial bandwidth and the solver
     n_support: int  # centres with learned bandwidths
     n_grown: int  # centres after growth, see `_grow`
-    objective: Literal["ridge", "evidence", "interpolation"]
+    objective: Literal["ridge", "evidence"]
     linear: bool
     alpha: float  # ridge penalty for learning the bandwidths
     alphas: Array  # candidate ridge penalties on the coefficients
     shrinkages: tuple[float, ...]  # decreasing; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
-    support: Literal["kmeans++", "residual", "random"]
     max_iter: int
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
@@ -88,7 +88,7 @@ class MemberStart(NamedTuple):
     log_penalty: float  # log of the ridge penalty for learning the bandwidths
     first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
     shrinkages: tuple[float, ...]  # shrinkage penalties of the later stages
-    member: LABRBFMember | None = None  # member to continue in a warm start
+    member: LearnedBasis | None = None  # member to continue in a warm start
 
 
 class Stage(NamedTuple):
@@ -103,9 +103,9 @@ class Stage(NamedTuple):
 
 
 class FitState(NamedTuple):
-    """Trained member with its split and its held-out predictions."""
+    """Trained basis of a member with its split and its held-out predictions."""
 
-    member: LABRBFMember
+    basis: LearnedBasis
     split: Split
     predicted: Array | None
     layer_output: Array | None  # held-out predictions of the layer for each penalty
@@ -183,20 +183,16 @@ class Trainer:
         Each array of `proportions`, shape (d,), gives one initial value: theta_j^2 is proportional
         to its j-th entry.
         """
-        rng, by_residual = RandomState(seed), settings.support == "residual"
+        rng = RandomState(seed)
         split = self._split(len(table), rng)
         if probe:
             split = split._replace(train=split.train[: constants.SCREENING_ROWS])
         rows = table.sample(split.train, warp)
-        # Algorithm 1 of the paper starts with a random half of the centres; see `add_centres`.
-        n_centres = (settings.n_support + 1) // 2 if by_residual else settings.n_support
-        positions = _choose_centres(rows, settings.support, n_centres, rng)
+        positions = _choose_centres(rows, settings.n_support, rng)
         centres = rows.X[positions]
         path, log_penalty = settings.shrinkages, math.log(settings.alpha)
-        stage = (path[-1], 0) if by_residual else (math.inf, 0)
-        if settings.learns_shared:
-            # The first stage takes 2/3 of max_iter steps (rounded up).
-            stage = math.inf, -(-2 * settings.max_iter // 3)
+        # The first stage takes 2/3 of max_iter steps (rounded up).
+        stage = math.inf, -(-2 * settings.max_iter // 3) if settings.learns_shared else 0
         start = MemberStart(
             settings, split, rng, warp, rows, positions, centres, (), log_penalty, stage, path
         )
@@ -206,12 +202,13 @@ class Trainer:
         objective = build_objective(start, rows, self.device)
         return start._replace(initial=_initial_squares(objective, log_penalty, proportions))
 
-    def continue_members(self, table: Table, members: Sequence[LABRBFMember]) -> list[MemberStart]:
+    def continue_members(self, table: Table, members: Sequence[LearnedBasis]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
         starts = []
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
             split = self._split(len(table), rng)
+            assert member.objective_ != "interpolation"  # refused by `_check_warm_start`
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
             settings = replace(settings, objective=objective, linear=linear, profile=profile)
             s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])  # log 0 for constants
@@ -248,8 +245,6 @@ class Trainer:
         if self.deadline.stopped and not required and start.member is None:
             return None
         training = self._build_training(table, start)
-        if start.settings.support == "residual" and start.member is None:
-            training.add_centres()
         training.learn_first_stage()
         return training
 
@@ -261,7 +256,7 @@ class Trainer:
         start, layer_output = training.start, None
         split, held_out = start.split, training.held_out
         stage = training.follow_path(lowest)
-        objective, mean = training.objective, start.rows.mean
+        objective = training.objective
         if self.layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
@@ -269,20 +264,14 @@ class Trainer:
         if held_out is not None and not training.stopped:
             # The last stage uses all rows, and half as many steps (rounded up).
             final = table.sample(split.final, start.warp)
-            objective, mean = build_objective(start, final, self.device), final.mean
+            objective = build_objective(start, final, self.device)
             n_steps = -(-start.settings.max_iter // 2)
             point = stage.log_squares, stage.log_penalty
             s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
-        member = _build_member(start, stage, table)
-        if start.settings.n_grown > start.settings.n_support:
-            _grow(member, table, start)
-        member.limits_, member.objective_history_ = limits, np.array(training.history, dtype=float)
-        if isinstance(objective, Interpolation):
-            c, (middle, half) = objective.coefficients(stage.log_squares), table.scale
-            # The scaled targets are (y - middle) / half.
-            member.set_coefficients(c * half, middle + half * mean)
-        return FitState(member, split, stage.predicted, layer_output)
+        history = np.array(training.history, dtype=float)
+        basis = _build_basis(start, stage, table, limits, history)
+        return FitState(basis, split, stage.predicted, layer_output)
 
     def probe(self, table: Table, scale: str) -> float:
         """Compute the geometric mean held-out loss over small expansions on few rows."""
@@ -291,7 +280,6 @@ class Trainer:
             settings = replace(
                 self.settings[0],
                 objective="ridge",
-                support="kmeans++",
                 n_support=min(self.settings[0].n_support, 100),
                 linear=True,
                 max_iter=min(self.settings[0].max_iter, 15),
@@ -405,14 +393,8 @@ class BandwidthTraining:
         settings, record = self.start.settings, self._record
         problem = BandwidthProblem(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
-        if settings.algorithm.solver == "lbfgs" or problem.shared:
-            # Smaller relative decreases do not improve the held-out loss.
-            result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
-        else:
-            n, rng, rate = len(objective.rows), self.start.rng, settings.algorithm.learning_rate
-            result = solvers.adam(
-                problem, x, n_rows=n, rng=rng, rate=rate, max_iter=max_iter, callback=record
-            )
+        # Smaller relative decreases do not improve the held-out loss.
+        result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
@@ -425,8 +407,7 @@ class BandwidthTraining:
     def validate(self, objective: RowObjective, point: Point, shrinkage: float) -> Stage:
         """Choose the ridge penalty on the held-out rows."""
         (s, log_penalty), settings = point, self.start.settings
-        fixed = settings.objective == "interpolation"
-        alphas = np.array([settings.alpha]) if fixed else settings.alphas
+        alphas = settings.alphas
         if self.held_out is None or self.loss is None:
             return Stage(s, log_penalty, alphas[0], shrinkage)
         F, mean = _features(objective, self.held_out.X, s), self.start.rows.mean
@@ -436,38 +417,6 @@ class BandwidthTraining:
             losses.append(self.loss(predictions[-1]))
         best = int(np.argmin(losses))
         return Stage(s, log_penalty, alphas[best], shrinkage, losses[best], predictions[best])
-
-    def add_centres(self) -> None:
-        """Add the rows with the largest residuals to the centres (He et al., Algorithm 1)."""
-        settings, X = self.start.settings, self.start.rows.X
-        n_centres = min(settings.n_support, len(np.unique(X, axis=0)))
-        n_rounds = 5
-        batch = max(1, -(-(n_centres - len(self.start.positions)) // n_rounds))  # rounded up
-        while len(self.start.positions) < n_centres:
-            start = self.start
-            point = start.initial[0], start.log_penalty
-            n_steps = max(1, settings.max_iter // n_rounds)
-            s, log_penalty = self.minimise(self.objective, settings.shrinkages[-1], point, n_steps)
-            new = self._largest_errors(s, min(batch, n_centres - len(start.positions)))
-            positions = np.concatenate([start.positions, new])
-            s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
-            self.start = start._replace(
-                positions=positions, centres=X[positions], initial=(s,), log_penalty=log_penalty
-            )
-            self.objective = build_objective(self.start, self.start.rows, self.device)
-
-    def _largest_errors(self, s: Array, count: int) -> Indices:
-        """Find the distinct points, other than centres, with the largest errors."""
-        objective, rows = self.objective, self.objective.rows
-        X, centres = self.start.rows.X, self.start.positions
-        alpha = np.array([self.start.settings.alpha])
-        a = self.device.array(_coefficients(objective, s, alpha)[0])
-        errors = self.device.numpy(rows.evaluate(s).features @ a - rows.target)
-        order = np.argsort(-(errors**2).sum(axis=1), kind="stable")
-        order = order[~np.isin(order, centres)]
-        _, distinct = np.unique(np.vstack([X[centres], X[order]]), axis=0, return_index=True)
-        new = np.sort(distinct[distinct >= len(centres)]) - len(centres)
-        return np.asarray(order[new[:count]])
 
 
 def _initial_squares(
@@ -496,9 +445,6 @@ def build_objective(start: MemberStart, sample: Table, device: Device) -> RowObj
     scale = max(float(np.vdot(y, y)) / len(rows), constants.TINY)  # v, the mean square of y
     if settings.objective == "evidence":
         return MarginalLikelihood(rows, scale)
-    if settings.objective == "interpolation":
-        targets = start.rows.Y[start.positions] - mean
-        return Interpolation(rows, targets, settings.alpha, scale)
     return Ridge(rows, settings.alpha, scale)
 
 
@@ -510,19 +456,24 @@ def _features(objective: RowObjective, X: Array, log_squares: Array) -> Array:
 
 def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
     """Compute the coefficients for each ridge penalty, shape (len(alphas), p, q)."""
-    if isinstance(objective, Interpolation):
-        return objective.coefficients(s)[None]
-    rows = objective.rows
-    gram, right, _ = rows.normal_equations(rows.evaluate(s).features, float(alphas.min()))
+    rows, device = objective.rows, objective.rows.features.device
+    F = rows.evaluate(s).features
+    if len(F) < F.shape[1]:
+        F, y = device.double(F), device.double(rows.target)
+        return dual_ridge_path(device.numpy(F), device.numpy(y), alphas)
+    gram, right, _ = rows.normal_equations(F, float(alphas.min()))
     return ridge_path(gram, right, alphas)
 
 
-def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> Indices:
-    """Choose the positions of distinct support points, by k-means++ or at random."""
-    distinct = np.sort(np.unique(rows.X, axis=0, return_index=True)[1])
+def distinct_rows(X: Array) -> Indices:
+    """Return the positions of the first of each set of equal points, in order."""
+    return np.asarray(np.sort(np.unique(X, axis=0, return_index=True)[1]))
+
+
+def _choose_centres(rows: Table, count: int, rng: RandomState) -> Indices:
+    """Choose the positions of distinct support points by k-means++."""
+    distinct = distinct_rows(rows.X)
     X, Y, count = rows.X[distinct], rows.Y[distinct], min(count, len(distinct))
-    if support != "kmeans++":
-        return np.asarray(distinct[np.sort(rng.choice(len(X), count, replace=False))])
     # k-means++ on [X, sqrt(d / q) Y]: probabilities are proportional to the squared distance to
     # the nearest drawn point. scikit-learn's version, with several trials, is ten times slower.
     points = np.hstack([X, np.sqrt(X.shape[1] / Y.shape[1]) * Y])
@@ -540,32 +491,50 @@ def _choose_centres(rows: Table, support: str, count: int, rng: RandomState) -> 
     return np.asarray(distinct[np.unique(drawn)])
 
 
-def _build_member(start: MemberStart, stage: Stage, table: Table) -> LABRBFMember:
-    """Build a member with learned bandwidths and no coefficients."""
-    member, settings, warp = LABRBFMember(), start.settings, start.warp
-    if start.member is not None:
-        learned = slice(start.member.n_learned_)
-        member.support_ = start.member.support_[learned]
-        points = start.member.kernel_.centres[learned]
+def _build_basis(
+    start: MemberStart, stage: Stage, table: Table, limits: Array, history: Array
+) -> LearnedBasis:
+    """Build the basis of a member with learned bandwidths."""
+    warp, old = start.warp, start.member
+    if old is not None:
+        learned = slice(old.n_learned_)
+        support, points = old.support_[learned], old.kernel_.centres[learned]
     else:
         rows = start.split.train[start.positions]
-        member.support_, points = table.numbers[rows], table.points(rows)
-    theta = np.exp(stage.log_squares / 2)
+        support, points = table.numbers[rows], table.points(rows)
+    kernel = build_kernel(points, stage.log_squares, start.settings.profile, warp)
+    n_learned = len(points)
+    if start.settings.n_grown > start.settings.n_support:
+        kernel, support = _grow(kernel, support, table, start)
+    return LearnedBasis(
+        kernel_=kernel,
+        warp_=warp,
+        limits_=limits,
+        linear_=start.settings.linear,
+        support_=support,
+        n_learned_=n_learned,
+        objective_=start.settings.objective,
+        alpha_=float(stage.alpha),
+        shrinkage_=float(stage.shrinkage),
+        log_penalty_=float(stage.log_penalty),
+        validation_score_=float(1.0 - stage.loss),
+        objective_history_=history,
+    )
+
+
+def build_kernel(points: Array, log_squares: Array, profile: str, warp: Warp) -> LocalRBFKernel:
+    """Build the kernel of centres in the units of the features, from log theta^2."""
+    theta = np.exp(log_squares / 2)
     if warp.affine:  # u = (x - centre) o slope: theta in the inverse units of x
-        member.kernel_ = LocalRBFKernel(points, theta * warp.slopes, settings.profile)
-    else:
-        member.kernel_ = LocalRBFKernel(points, theta, settings.profile, warp)
-    member.n_learned_ = len(points)
-    member.warp_, member.linear_, member.objective_ = warp, settings.linear, settings.objective
-    member.alpha_, member.shrinkage_ = float(stage.alpha), float(stage.shrinkage)
-    member.log_penalty_ = float(stage.log_penalty)
-    member.validation_score_ = float(1.0 - stage.loss)
-    return member
+        return LocalRBFKernel(points, theta * warp.slopes, profile)
+    return LocalRBFKernel(points, theta, profile, warp)
 
 
-def _grow(member: LABRBFMember, table: Table, start: MemberStart) -> None:
+def _grow(
+    kernel: LocalRBFKernel, support: Indices, table: Table, start: MemberStart
+) -> tuple[LocalRBFKernel, Indices]:
     """Add random rows as centres, with the bandwidths of the nearest centre in its own metric."""
-    kernel, m, n_grown = member.kernel_, len(member.support_), start.settings.n_grown
+    m, n_grown = len(support), start.settings.n_grown
     drawn = start.rng.choice(len(table), min(n_grown, len(table)), replace=False)
     points = np.vstack([kernel.centres, table.points(drawn)])
     distinct = np.sort(np.unique(points, axis=0, return_index=True)[1])
@@ -573,5 +542,5 @@ def _grow(member: LABRBFMember, table: Table, start: MemberStart) -> None:
     nearest = kernel.squares(points[new]).argmin(axis=1)
     theta = np.vstack([kernel.bandwidths, kernel.bandwidths[nearest]])
     centres = np.vstack([kernel.centres, points[new]])
-    member.kernel_ = LocalRBFKernel(centres, theta, kernel.profile, kernel.warp)
-    member.support_ = np.concatenate([member.support_, table.numbers[drawn[new - m]]])
+    kernel = LocalRBFKernel(centres, theta, kernel.profile, kernel.warp)
+    return kernel, np.concatenate([support, table.numbers[drawn[new - m]]])

@@ -1,0 +1,164 @@
+"""Distribution of the errors of a LAB-RBF regressor, for prediction intervals.
+
+An error of the mean of the members is z s, with s^2 = noise^2 + (ratio spread)^2. The spread is the
+standard deviation of the members' predictions, and z has the distribution of held-out errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from pliant.core.estimators import BaseEstimator
+from pliant.core.typing import Array
+from pliant.core.validation import check_vector
+from pliant.methods.lab_rbf import constants
+from pliant.methods.lab_rbf.members import Expansion
+from pliant.methods.lab_rbf.table import Table
+from pliant.methods.lab_rbf.trainer import FitState
+
+
+@dataclass(eq=False, repr=False)
+class LABRBFErrorModel(BaseEstimator):
+    """Distribution of the errors of a regressor, for each output.
+
+    Parameters
+    ----------
+    unit : array of shape (n_outputs,)
+        Half-range of the training target, > 0; squared errors in this unit are finite.
+    noise : array of shape (n_outputs,)
+        Constant part of s, > 0, in this unit.
+    ratio : array of shape (n_outputs,)
+        Factor of the members' spread in s.
+    errors : array of shape (n_errors, n_outputs)
+        Errors z, each column sorted.
+    weights : array of shape (n_errors, n_outputs) or None
+        Weights of the errors; None if all are 1.
+    exact : bool
+        True if the errors come from calibration rows.
+    """
+
+    unit: Array
+    noise: Array
+    ratio: Array
+    errors: Array
+    weights: Array | None
+    exact: bool
+
+    def calibrated(self, errors: Array, spread: Array) -> Self:
+        """Return a copy with calibration errors; both arguments have shape (n, n_outputs)."""
+        z = np.sort(errors / self.scale(spread), axis=0)
+        return type(self)(self.unit, self.noise, self.ratio, z, None, exact=True)
+
+    def scale(self, spread: Array) -> Array:
+        """Compute s from the spread at each point, shape (n_samples, n_outputs)."""
+        return np.hypot(self.noise * self.unit, self.ratio * spread)
+
+    def quantile(self, probability: float) -> Array:
+        """Compute the quantile of z for each output.
+
+        With calibration rows, this is the conformal quantile: an order statistic, or infinite if
+        there are too few rows. Let p be `probability`. A new z is below this quantile with
+        probability at most p if p < 1/2, and with probability at least p otherwise.
+        """
+        n = len(self.errors)
+        if self.exact:
+            rank = probability * (n + 1)
+            # The tolerance corrects rounding: (1 - .9) / 2 * 20 is slightly less than 1.
+            k = math.floor(rank + 1e-9) if probability < 0.5 else math.ceil(rank - 1e-9)
+            if not 1 <= k <= n:
+                return np.full(self.errors.shape[1], -np.inf if k < 1 else np.inf)
+            return np.asarray(self.errors[k - 1])
+        method: Any = "median_unbiased" if self.weights is None else "inverted_cdf"
+        return np.asarray(
+            np.quantile(self.errors, probability, axis=0, weights=self.weights, method=method)
+        )
+
+    def sample(self) -> Array:
+        """Return at most 199 errors z that represent the distribution, shape (n, n_outputs)."""
+        probabilities = (np.arange(199) + 0.5) / 199
+        if self.weights is not None:
+            return np.stack([self.quantile(p) for p in probabilities])
+        n = len(self.errors)
+        return self.errors if n <= 199 else self.errors[(probabilities * n).astype(np.intp)]
+
+    def _check_loaded(self) -> None:
+        errors = np.asarray(self.errors)
+        if errors.dtype != np.float64 or errors.ndim != 2 or not len(errors):
+            raise ValueError(f"expected errors of shape (n, n_outputs), got {errors.shape}")
+        q = errors.shape[1]
+        for name in ("unit", "noise", "ratio"):
+            least = check_vector(name, getattr(self, name), q).min()
+            if least < 0 or (name != "ratio" and least == 0):
+                raise ValueError(f"expected unit > 0, noise > 0 and ratio >= 0, got {least:g}")
+        if not (errors[:-1] <= errors[1:]).all() or not (errors < np.inf).all():
+            raise ValueError("expected each column of errors sorted, without nan or inf")
+        weights = self.weights
+        if weights is not None and (np.shape(weights) != errors.shape or np.min(weights) < 0):
+            raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
+        if not isinstance(self.exact, bool):
+            raise ValueError(f"expected exact True or False, got {self.exact!r:.80}")
+
+
+def fit_error_model(
+    table: Table, fits: Iterable[FitState], members: Sequence[Expansion]
+) -> LABRBFErrorModel | None:
+    """Fit the error model to the held-out rows of the members; return None without such rows."""
+    fits = list(fits)
+    splits = [fit.split.held_out for fit in fits]
+    held_out = [rows[: constants.ERROR_ROWS] for rows in splits if rows is not None]
+    if not held_out:
+        return None
+    (middle, half), rows = table.scale, np.unique(np.concatenate(held_out))
+    # Predictions of each member for its held-out rows, shape (m, n, q); nan for the other rows.
+    predicted = np.full((len(fits), len(rows), table.Y.shape[1]), np.nan)
+    for k, fit in enumerate(fits):
+        scaled = np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0)
+        predicted[k, np.searchsorted(rows, held_out[k])] = scaled
+    points, target = table.points(rows), (table.Y[rows] - middle) / half
+    final = np.stack([member.expand(points) - middle for member in members]) / half
+    outputs = range(target.shape[1])
+    models = [_scaled_errors(target[:, j], predicted[..., j], final[..., j]) for j in outputs]
+    noise, ratio, errors = zip(*models, strict=True)
+    z, weights = np.stack(errors, axis=1), table.weights_of(rows)
+    z *= 1.0 + constants.OPTIMISM / len(table)
+    order = np.argsort(z, axis=0, kind="stable")
+    z = np.take_along_axis(z, order, axis=0)
+    weights = None if weights is None else weights[order]
+    return LABRBFErrorModel(half, np.array(noise), np.array(ratio), z, weights, exact=False)
+
+
+def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float, float, Array]:
+    """Compute noise, ratio and z of n rows from held-out and final predictions, shape (m, n)."""
+    held_out = ~np.isnan(predicted)
+    count = held_out.sum(axis=0)  # k, the number of members that hold out each row, >= 1
+    m = len(held_out)
+    errors = np.where(held_out, target - predicted, 0.0)
+    total, squares = errors.sum(axis=0), (errors**2).sum(axis=0)
+    # Sums over pairs of members: 2 sum_{a<b} e_a e_b = (sum e)^2 - sum e^2 and
+    # sum_{a<b} (e_a - e_b)^2 = k sum e^2 - (sum e)^2.
+    pairs = count * (count - 1) / 2
+    single = squares.sum() / count.sum()  # E
+    spread, ratio, common = final.std(axis=0), 1.0, single  # common is C
+    if pairs.sum() >= constants.MIN_PAIRS:
+        common = (total**2 - squares).sum() / 2 / pairs.sum()
+        common = min(max(common, constants.MIN_COMMON_SHARE * single), single)
+        held_out_variance = (count * squares - total**2).sum() / 2 / pairs.sum()
+        final_variance = (pairs * final.var(axis=0, ddof=1)).sum() / pairs.sum()
+        if final_variance > 0:
+            ratio = math.sqrt(held_out_variance / final_variance)
+            ratio = min(max(ratio, 1.0), constants.MAX_RATIO)
+    # The mean of k members has the mean squared error C + (E - C) / k, and the mean of all m
+    # members C + (E - C) / m. Errors are scaled by the square root of the ratio of the two.
+    own = single - common
+    factor = np.sqrt((common + own / m) / np.maximum(common + own / count, constants.TINY))
+    mean_errors = factor * total / count
+    mse = float(np.mean(mean_errors**2))
+    # Match the mean of s^2 = noise^2 + (ratio spread)^2 to the mean squared error.
+    min_noise = max(constants.MIN_NOISE_SHARE * mse, constants.TINY)
+    noise = max(mse - float(np.mean((ratio * spread) ** 2)), min_noise)
+    return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
