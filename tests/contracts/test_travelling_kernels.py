@@ -1,5 +1,7 @@
 """All fixed and learned kernels in all kernel methods of scikit-learn, against Gram matrices."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.cluster import SpectralClustering
@@ -180,10 +182,10 @@ def test_the_symmetric_kernel_of_lab_rbf_has_the_mean_widths(profile):
 def test_members_that_map_features_differently_have_the_mean_of_their_kernels():
     skewed = np.exp(3 * X)
     model = LABRBFClassifier(10, n_members=4, max_iter=5, random_state=0).fit(skewed, LABELS)
-    model.members_ = [model.members_[0], *model.members_[1:]]
-    first, second = model.members_[:2]
-    second.warp_ = type(first.warp_).learn(skewed, "asinh")
-    second.kernel_.warp = second.warp_
+    first, second, *others = model.members_
+    warp = type(first.warp_).learn(skewed, "asinh")
+    second.kernel_.warp = warp
+    model.members_ = [first, replace(second, warp_=warp), *others]
     kernel = model.symmetric_kernel_
     assert isinstance(kernel, WeightedSum)
     assert np.sum(kernel.weights) == pytest.approx(1.0)
