@@ -140,6 +140,12 @@ class DaskRows:
         """Return the number of rows."""
         return int(self.X.shape[0])
 
+    def __getitem__(self, numbers: Indices) -> DaskRows:
+        """Return the rows with the given sorted numbers."""
+        weights = None if self.weights is None else self.weights[numbers]
+        X = without_empty_chunks(self.X[numbers])
+        return DaskRows(X, self.y[numbers], weights, self.columns)
+
     @property
     def offsets(self) -> Indices:
         """The row number at which each partition starts, followed by n."""
@@ -236,6 +242,11 @@ def as_points(X: Any) -> Any:
         expected = "X of shape (n_samples, n_features), n_features >= 1"
         raise ValueError(f"expected {expected}, got {X.shape}")
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
+
+
+def without_empty_chunks(points: Any) -> Any:
+    """Return a Dask array without chunks of no rows."""
+    return points.rechunk({0: tuple(length for length in points.chunks[0] if length)})
 
 
 def _check_blocks(points: Any) -> Any:

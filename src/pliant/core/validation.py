@@ -343,9 +343,15 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 def class_factors(
     class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
 ) -> Array:
-    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12."""
+    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12.
+
+    `y` holds the labels of the rows of positive weight. "balanced" gives a class without such rows
+    the weight 1.
+    """
+    factors = np.ones(len(classes))
+    present = np.isin(classes, y) if isinstance(class_weight, str) else np.full(len(classes), True)
     try:
-        factors = compute_class_weight(class_weight, classes=classes, y=y)
+        factors[present] = compute_class_weight(class_weight, classes=classes[present], y=y)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"expected class_weight to be None, 'balanced' or a dict of class weights, got "
@@ -353,7 +359,7 @@ def class_factors(
         ) from None
     if not ((factors >= MODERATE[0]) & (factors <= MODERATE[1])).all():
         raise ValueError(f"expected class weights from 1e-12 to 1e12, got {class_weight!r}")
-    return np.asarray(factors, dtype=np.float64)
+    return factors
 
 
 def plain(value: object) -> object:
@@ -536,6 +542,17 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
         )
         weights = np.where(light, 0.0, weights)
     return weights
+
+
+def positive_rows(weights: Array, *arrays: Any) -> tuple[Any, ...]:
+    """Return the numbers of the rows of positive weight, their weights, and these rows of `arrays`.
+
+    Without weights of zero, the arrays are returned without a copy.
+    """
+    rows = np.flatnonzero(weights)
+    if len(rows) == len(weights):
+        return rows, weights, *arrays
+    return rows, weights[rows], *(each[rows] for each in arrays)
 
 
 def unlike_features(X: Array) -> tuple[int, int, float] | None:
