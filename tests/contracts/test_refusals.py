@@ -1,5 +1,6 @@
-"""Each parameter refuses values outside the constraints of its estimator."""
+"""Parameters refuse values outside the constraints of their estimator; data refuse masks."""
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -44,3 +45,28 @@ def test_values_out_of_range_are_quoted(kind, name):
         said = str(caught.value)
         assert any(form in said for form in (repr(value), f"{value}", f"{value:g}"))
         assert not [each for each in vars(estimator) if each.endswith("_")]
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS, ids=label)
+def test_masked_entries_are_refused(kind):
+    """NumPy converts a masked entry to the value behind the mask."""
+    given = {"X": X, "y": Y, "sample_weight": np.ones(len(Y))}
+    names = [name for name in given if name in inspect.signature(kind.fit).parameters]
+    for name in names:
+        values = np.ma.MaskedArray(given[name], mask=False)
+        values[3:5] = np.ma.masked
+        place = "row 3, column 0" if name == "X" else "row 3"
+        message = (
+            rf"expected {name} without .* (2|4) of {values.size} masked, the first at {place}:"
+        )
+        with pytest.raises(ValueError, match=message):
+            kind().fit(**{**{each: given[each] for each in names}, name: values})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ESTIMATORS if "n_jobs" in kind().get_params()])
+def test_too_many_threads_are_refused(kind):
+    message = (
+        r"^expected n_jobs to be None or a nonzero integer from -1024 to 1024, got 1000000000000$"
+    )
+    with pytest.raises(ValueError, match=message):
+        kind(n_jobs=10**12).fit(X, Y)

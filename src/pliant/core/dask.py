@@ -290,7 +290,7 @@ def _kept(name: str, values: Any) -> tuple[Any, Any]:
     delayed, da = load("dask.delayed").delayed, load("dask.array")
     try:
         pieces = np.ravel(values.to_delayed())
-        blocks = load().persist(*(delayed(np.asarray)(piece) for piece in pieces))
+        blocks = load().persist(*(delayed(in_memory)(name, piece) for piece in pieces))
         parts = compute(blocks)
         whole = np.concatenate(parts)
     except (AttributeError, IndexError, TypeError, ValueError) as error:

@@ -35,6 +35,7 @@ from pliant.core.validation import (
     check_points,
     check_row_numbers,
     check_targets,
+    check_varies,
     check_weights,
     class_codes,
     class_factors,
@@ -513,10 +514,7 @@ class SVMRegressor(RegressorMixin, BaseSVM[Base]):
         # y = m + s t with mean(t) = 0, and std(t) = 1 if `scale_target`. Centring changes only the
         # intercept, and removes large offsets from the sums.
         centre, spread = float(y.mean()), float(y.std())
-        if spread <= 1e-12 * abs(centre):
-            raise ValueError(
-                f"expected a target that varies, got y = {centre:g} in all {len(y)} rows"
-            )
+        check_varies("y", y, spread, 1e-12 * abs(centre))
         scale = spread if self.scale_target else 1.0
         problem = SVMProblem(
             as_points(used) if self._precomputed else points.copy(), used, (y - centre) / scale,
