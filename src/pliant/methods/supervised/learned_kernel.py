@@ -168,7 +168,9 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
             if self.learner_._precomputed and not weights.all():
                 # row numbers as points, as new points have kernel values with all samples
-                self.learner_.set_params(kernel=Precomputed(check_gram(points)))
+                whole, used = points.copy(), np.ix_(weights > 0, weights > 0)
+                whole[used] = check_gram(whole[used])
+                self.learner_.set_params(kernel=Precomputed(whole))
                 points = np.arange(float(len(points)))[:, None]
             _, weights, points, codes, labels = positive_rows(weights, points, codes, labels)
             rows = np.flatnonzero(codes >= 0)
