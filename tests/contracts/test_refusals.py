@@ -4,8 +4,10 @@ import inspect
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import pliant
 from pliant.core.validation import check_integer, check_real
 from tests.contracts.discovery import ESTIMATORS, constraints_of
 
@@ -70,3 +72,28 @@ def test_too_many_threads_are_refused(kind):
     )
     with pytest.raises(ValueError, match=message):
         kind(n_jobs=10**12).fit(X, Y)
+
+
+MASKED_POINTS = np.ma.masked_greater(X, 1.0)
+MASKED_TARGETS = np.ma.masked_equal(Y, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("X", lambda: pliant.fit(MASKED_POINTS, Y)),
+        ("y", lambda: pliant.fit(X, MASKED_TARGETS)),
+        ("y", lambda: pliant.fit(pd.DataFrame(X), MASKED_TARGETS)),
+        ("X", lambda: pliant.kernels.Gaussian()(MASKED_POINTS)),
+        ("X", lambda: pliant.LABRBFRegressor(2, max_iter=1).fit(X, Y).predict(MASKED_POINTS)),
+    ],
+    ids=["fit X", "fit y", "fit frame", "kernel", "predict"],
+)
+def test_masked_entries_are_refused_outside_of_fits(name, call):
+    with pytest.raises(ValueError, match=f"^expected {name} without masked entries"):
+        call()
+
+
+def test_too_many_processes_are_refused():
+    with pytest.raises(ValueError, match=r"n_jobs .* from -1024 to 1024"):
+        pliant.compare(np.tile(X, (5, 1)), np.tile(Y, 5), methods=["dummy"], n_jobs=10**12)
