@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from pliant.comparison.cells import perform
+from pliant.comparison.cells import fit_method, perform
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import methods_of
 from pliant.comparison.folds import outer_split
@@ -39,6 +39,23 @@ def one(estimator, task="classification"):
 
 def names(*given):
     return [method.name for method in methods_of(given, "classification", 40)]
+
+
+class Keeping(RegressorMixin, BaseEstimator):
+    """A regressor that keeps the features it was given."""
+
+    def fit(self, X, y):
+        self.X_ = X
+        return self
+
+
+def test_features_of_all_rows_are_not_copied():
+    sample = Sample.of(np.arange(24.0).reshape(12, 2), np.arange(12) / 7)
+    method = one(Keeping(), "regression")
+    for rows in (np.arange(12), np.arange(11), np.arange(12)[::-1]):
+        kept = fit_method(method, sample, rows, PROTOCOL, 0).model[-1].X_
+        np.testing.assert_array_equal(kept, sample.X[rows])
+        assert np.shares_memory(kept, sample.X) == np.array_equal(rows, np.arange(12))
 
 
 def test_estimator_is_fitted_unchanged(sample):

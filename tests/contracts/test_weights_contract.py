@@ -1,4 +1,4 @@
-"""A sample of weight zero counts as little as a sample that is left out."""
+"""A sample of weight zero is a removed sample, whatever it holds."""
 
 import inspect
 
@@ -9,6 +9,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from pliant import (
+    AsymmetricKernelRidge,
     DANKClassifier,
     DANKRegressor,
     KNPLClassifier,
@@ -16,21 +17,17 @@ from pliant import (
     LABRBFClassifier,
     LABRBFRegressor,
     LearnedKernelClassifier,
+    SCGLogDetLearner,
+    SketchedKernelRidge,
+    SketchedKernelRidgeClassifier,
 )
 from pliant.methods import LABRBFAlgorithm
 from tests.contracts.discovery import ESTIMATORS
 
-EXEMPT = {LearnedKernelClassifier}
-"""Its kernel is learned from all samples, without their weights."""
-
 WEIGHTED = [
-    kind
-    for kind in ESTIMATORS
-    if "sample_weight" in inspect.signature(kind.fit).parameters and kind not in EXEMPT
+    kind for kind in ESTIMATORS if "sample_weight" in inspect.signature(kind.fit).parameters
 ]
-
-GIVEN = {"gamma": 0.1, "random_state": 0}
-"""Parameters of all estimators that have them: gamma="scale" would look at all samples."""
+BALANCED = [kind for kind in WEIGHTED if "class_weight" in kind().get_params()]
 
 FIXED = {  # choices on held-out samples amplify rounding errors
     "alpha": 1.0,
@@ -41,6 +38,8 @@ FIXED = {  # choices on held-out samples amplify rounding errors
 
 PRECISE = {"tol": 1e-6}
 
+SKETCH = {"n_centers": 20}
+
 SETTINGS = {
     LABRBFClassifier: FIXED,
     LABRBFRegressor: FIXED,
@@ -48,7 +47,17 @@ SETTINGS = {
     DANKRegressor: PRECISE,
     KNPLClassifier: PRECISE,
     KNPLRegressor: PRECISE,
+    LearnedKernelClassifier: {"learner": SCGLogDetLearner(strength=10.0)},
+    SketchedKernelRidge: SKETCH,
+    SketchedKernelRidgeClassifier: SKETCH,
 }
+
+
+def made(kind, **settings):
+    """Return an estimator with a seed and the settings above."""
+    given = {"random_state": 0, **SETTINGS.get(kind, {}), **settings}
+    names = kind().get_params()
+    return kind(**{name: value for name, value in given.items() if name in names})
 
 
 def data(kind):
@@ -58,23 +67,68 @@ def data(kind):
     return X, y, np.where(rng.random(len(y)) < 0.3, 0.0, rng.uniform(0.5, 2.0, len(y)))
 
 
+def with_rubbish(kind, X, y, weight):
+    """Return points far outside and wrong targets in the rows of weight zero."""
+    unused, rng = weight == 0, np.random.default_rng(1)
+    X, y = X.copy(), y.copy()
+    X[unused] = 1e6 * rng.choice([-1.0, 1.0], (unused.sum(), X.shape[1]))
+    y[unused] = 1e6 if is_regressor(kind()) else y[0]
+    return X, y
+
+
 def outputs(model, X):
     """Return predicted targets or decision values."""
     return model.predict(X) if is_regressor(model) else model.decision_function(X)
 
 
+def check_removal(model, X, y, weight, kind):
+    """Compare a fit with rubbish in the rows of weight zero with a fit without these rows."""
+    used = weight > 0
+    removed = clone(model).fit(X[used], y[used], sample_weight=weight[used])
+    weighted = clone(model).fit(*with_rubbish(kind, X, y, weight), sample_weight=weight)
+    expected = outputs(removed, X)
+    limit = 1e-3 * np.abs(expected).max()
+    np.testing.assert_allclose(outputs(weighted, X), expected, rtol=0, atol=limit)
+    pairs = zip(
+        *(getattr(each, "estimators_", [each]) for each in (weighted, removed)), strict=True
+    )
+    for one, other in pairs:  # numbers of the caller's rows
+        if hasattr(one, "support_"):
+            np.testing.assert_array_equal(one.support_, np.flatnonzero(used)[other.support_])
+
+
 @pytest.mark.parametrize("kind", WEIGHTED, ids=lambda kind: kind.__name__)
 def test_weight_zero_is_the_removal_of_a_sample(kind):
+    check_removal(made(kind), *data(kind), kind)
+
+
+@pytest.mark.parametrize("kind", BALANCED, ids=lambda kind: kind.__name__)
+def test_balanced_classes_do_not_count_weight_zero(kind):
+    check_removal(made(kind, class_weight="balanced"), *data(kind), kind)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DANKClassifier("precomputed", tol=1e-6),
+        KNPLRegressor("precomputed", tol=1e-6),
+        AsymmetricKernelRidge("precomputed"),
+        LearnedKernelClassifier(SCGLogDetLearner("precomputed", strength=10.0)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rows_of_weight_zero_of_a_gram_matrix(model):
+    """New points have kernel values with all training samples."""
+    kind = type(model)
     X, y, weight = data(kind)
-    used, names = weight > 0, kind().get_params()
-    model = kind(**{name: value for name, value in GIVEN.items() if name in names})
-    model.set_params(**SETTINGS.get(kind, {}))
-    removed = outputs(clone(model).fit(X[used], y[used], sample_weight=weight[used]), X)
-    limit = 1e-3 * np.abs(removed).max()
-    weighted = outputs(clone(model).fit(X, y, sample_weight=weight), X)
-    np.testing.assert_allclose(weighted, removed, rtol=0, atol=limit)
-    others = outputs(clone(model).fit(X, y, sample_weight=weight + (weight == 0)), X)
-    assert np.abs(others - removed).max() > 10 * limit  # the removed samples matter
+    used = weight > 0
+    gram = np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(axis=2))
+    removed = clone(model).fit(gram[np.ix_(used, used)], y[used], weight[used])
+    rubbish, wrong = gram.copy(), with_rubbish(kind, X, y, weight)[1]
+    rubbish[~used], rubbish[:, ~used] = -1e6, 2e6
+    weighted = clone(model).fit(rubbish, wrong, weight)
+    expected, got = outputs(removed, gram[:, used]), outputs(weighted, gram)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-3 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("kind", [LABRBFClassifier, LABRBFRegressor])

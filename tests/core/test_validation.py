@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator
 
+from pliant import DANKRegressor
 from pliant.core.validation import (
     check_choice,
     check_flag,
@@ -23,6 +24,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     plain,
+    positive_rows,
     validate_data,
 )
 
@@ -207,3 +209,41 @@ def test_weights_that_do_not_fit(bad, message):
     np.testing.assert_array_equal(check_weights([0, 2, 1], X), [0.0, 2.0, 1.0])
     with refuses(ValueError, message):
         check_weights(bad, X)
+
+
+@pytest.mark.parametrize(
+    ("y", "got"),
+    [
+        (np.full(80, 3.0), "y = 3.0 in all 80 rows"),
+        (
+            1e12 + np.arange(80) % 2 / 2,
+            "y from 1000000000000.0 to 1000000000000.5 in 80 rows, a spread of 0.25, not above 1: "
+            "subtract a constant from it, or change its unit",
+        ),
+    ],
+)
+def test_a_target_that_hardly_varies(y, got):
+    X = np.arange(80.0)[:, None]
+    with refuses(ValueError, f"expected a target that varies, got {got}"):
+        DANKRegressor().fit(X, y)
+    DANKRegressor().fit(X, np.append(y[1:], 0.0))
+
+
+def test_masks_without_masked_entries_are_arrays():
+    values = np.ma.MaskedArray([[1.0, 2.0]], mask=False)
+    np.testing.assert_array_equal(check_points(values), [[1.0, 2.0]])
+    values[0, 1] = np.ma.masked
+    with refuses(
+        ValueError,
+        "expected X without masked entries, got 1 of 2 masked, the first at row 0, column 1: fill "
+        "them in, as in X.filled(value), or leave out their rows",
+    ):
+        check_points(values)
+
+
+def test_rows_of_positive_weight_are_copied_only_if_others_exist():
+    X, y = np.arange(6.0).reshape(3, 2), np.array(["a", "b", "c"])
+    rows, weights, points, labels = positive_rows(np.array([2.0, 0.0, 1.0]), X, y)
+    assert (rows.tolist(), weights.tolist(), labels.tolist()) == ([0, 2], [2.0, 1.0], ["a", "c"])
+    np.testing.assert_array_equal(points, X[[0, 2]])
+    assert positive_rows(np.ones(3), X)[2] is X

@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import HashingVectorizer
 
 from pliant import TableError
-from pliant.tables import TableSchema
+from pliant.tables import TableSchema, _columns
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -83,6 +84,36 @@ def test_free_text_is_recognised_by_its_words():
     np.testing.assert_array_equal(features[2], 0)
     few = [" ".join(WORDS[k % 5 : k % 5 + 3]) for k in range(N)]
     assert schema_of("note", few).columns[0].kind == "categorical"
+
+
+@pytest.mark.parametrize("size", [1, 1000, 3000])
+def test_texts_are_hashed_in_blocks(size, monkeypatch):
+    """A block ends after a number of characters; a long text is a block of its own."""
+    notes = [" ".join(RNG.choice(WORDS, 1000 if k % 40 == 0 else 5)) for k in range(N)]
+    schema = schema_of("note", notes)
+    monkeypatch.setattr(_columns, "BLOCK_SIZE", size)
+    blocks = [notes[rows] for rows in _columns._text_blocks(notes)]
+    assert [text for block in blocks for text in block] == notes
+    assert max(sum(512 + len(text) for text in block[1:]) for block in blocks) <= size
+    features = schema.features(pd.DataFrame({"note": notes, "x": 0.0}))
+    for kind, lengths, first in (("word", (1, 1), 0), ("char_wb", (3, 4), 256)):
+        options = {"analyzer": kind, "ngram_range": lengths, "n_features": 256}
+        whole = HashingVectorizer(alternate_sign=False, **options).transform(notes).toarray()
+        np.testing.assert_array_equal(features[:, first : first + 256], whole)
+
+
+def test_features_that_do_not_fit_in_memory_are_one_sentence(monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    schema = schema_of("note", [" ".join(RNG.choice(WORDS, 5)) for _ in range(N)])
+    monkeypatch.setattr(_columns, "_hash_words", full)
+    message = (
+        r"^expected memory for 3 rows of 513 features, 1\.15e-05 GiB, of which 512 are the "
+        r"words in each of 'note': use fewer .* free text \(drop=\['note'\]\)$"
+    )
+    with pytest.raises(MemoryError, match=message):
+        schema.features(pd.DataFrame({"note": ["good bad"] * 3, "x": 0.0}))
 
 
 def test_all_problems_are_one_message_with_all_options_that_settle_them():

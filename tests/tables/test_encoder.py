@@ -9,7 +9,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from pliant.tables import ColumnEncoder
+from pliant.tables import ColumnEncoder, _encoder
 
 N, MANY = 400, 50
 RNG = np.random.default_rng(0)
@@ -105,6 +105,15 @@ def test_texts_are_projected_on_singular_vectors():
     np.testing.assert_allclose(
         np.abs(encoder.transform(WORDS)), np.abs(WORDS @ vectors[:3].T), rtol=1e-3, atol=1e-3
     )
+
+
+def test_many_texts_are_projected_on_singular_vectors_of_some(monkeypatch):
+    monkeypatch.setattr(_encoder, "TEXT_ROWS", N // 3)
+    encoder = ColumnEncoder(texts=((0, 12),), n_components=3)
+    features = encoder.fit_transform(WORDS)
+    expected = ColumnEncoder(texts=((0, 12),), n_components=3).fit(WORDS[::4]).transform(WORDS)
+    np.testing.assert_allclose(features, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(encoder.transform(WORDS), features)
 
 
 @pytest.mark.parametrize(

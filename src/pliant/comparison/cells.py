@@ -92,7 +92,9 @@ def fit_method(
     learner = method.make_estimator(sample.task, seed=seed, n_rows=len(rows))
     model = around(learner, method, sample, for_new_rows=for_new_rows).set_params(**chosen)
     model = _with_probabilities(model, sample, rows, protocol, seed)
-    model.fit(sample.X[rows], sample.y[rows])
+    # the features of all rows are not copied
+    whole = np.array_equal(rows, np.arange(len(sample.y)))
+    model.fit(sample.X if whole else sample.X[rows], sample.y[rows])
     if isinstance(model, CalibratedClassifierCV):
         model.cv = CALIBRATION_FOLDS  # keep the row numbers of folds out of model files
     seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}

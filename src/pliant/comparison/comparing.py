@@ -23,7 +23,7 @@ from pliant.comparison.reading import from_frames, sample_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.core.exceptions import Interrupted
-from pliant.core.validation import check_integer, check_real
+from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.persistence import holds
 from pliant.registry import METHODS, Method
 
@@ -248,6 +248,7 @@ def compare_sample(
         budget = check_real("budget", budget, above=0)
     if n_jobs is not None and n_jobs != -1:
         check_integer("n_jobs", n_jobs, least=1)
+    check_job_count("n_jobs", n_jobs)
     protocol = protocol or Protocol()
     sample = without_rare_classes(sample, protocol.folds)
     protocol = settled(protocol, sample)

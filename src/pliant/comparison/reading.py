@@ -23,6 +23,7 @@ from pliant.comparison.sample import Sample, check_column
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
 from pliant.core.typing import Array
+from pliant.core.validation import check_collected
 from pliant.tables import TableFeatures, TableFormat, TableSchema
 from pliant.tables._columns import (
     DateOrder,
@@ -148,6 +149,7 @@ def _series(role: str, values: Any, n: int) -> pd.Series:
         values = values.to_pandas()
     if isinstance(values, pd.DataFrame) and values.shape[1] == 1:
         values = values.iloc[:, 0]
+    check_collected(role, values)
     column = values if isinstance(values, pd.Series) else np.asarray(values)
     check_column(role, column.shape, n)
     series = pd.Series(column)

@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from pliant.core.blocks import in_blocks
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_choice, where_equal
+from pliant.core.validation import check_choice, check_collected, where_equal
 from pliant.tables import ColumnEncoder
 from pliant.tables._encoder import make_encoder
 from pliant.tables._schema import MAX_CLASSES, MIN_ROWS_PER_CLASS, TableSchema, Task, guess_task
@@ -99,6 +99,7 @@ class Sample:
             check_choice("task", task, get_args(Task))
         names = getattr(X, "columns", ()) if feature_names is None else feature_names
         options = {"order": "C", "ensure_all_finite": "allow-nan", "input_name": "X"}
+        check_collected("X", X)
         features = check_array(X, dtype=np.float64, **options)
         labels = _column("y", y, len(features))
         kind: Any = task or guess_task(labels)
@@ -160,6 +161,7 @@ def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
     """Convert n values to an array of finite numbers or strings."""
+    check_collected(name, values)
     column = np.asarray(values)
     check_column(name, column.shape, n)
     if column.dtype.kind == "O":

@@ -140,6 +140,12 @@ class DaskRows:
         """Return the number of rows."""
         return int(self.X.shape[0])
 
+    def __getitem__(self, numbers: Indices) -> DaskRows:
+        """Return the rows with the given sorted numbers."""
+        weights = None if self.weights is None else self.weights[numbers]
+        X = without_empty_chunks(self.X[numbers])
+        return DaskRows(X, self.y[numbers], weights, self.columns)
+
     @property
     def offsets(self) -> Indices:
         """The row number at which each partition starts, followed by n."""
@@ -238,6 +244,11 @@ def as_points(X: Any) -> Any:
     return X.rechunk({1: -1}) if len(X.chunks[1]) > 1 else X
 
 
+def without_empty_chunks(points: Any) -> Any:
+    """Return a Dask array without chunks of no rows."""
+    return points.rechunk({0: tuple(length for length in points.chunks[0] if length)})
+
+
 def _check_blocks(points: Any) -> Any:
     """Check each partition once it is computed, and convert it to float32 or float64."""
     kind = np.float32 if points.dtype == np.float32 else np.float64
@@ -279,7 +290,7 @@ def _kept(name: str, values: Any) -> tuple[Any, Any]:
     delayed, da = load("dask.delayed").delayed, load("dask.array")
     try:
         pieces = np.ravel(values.to_delayed())
-        blocks = load().persist(*(delayed(np.asarray)(piece) for piece in pieces))
+        blocks = load().persist(*(delayed(in_memory)(name, piece) for piece in pieces))
         parts = compute(blocks)
         whole = np.concatenate(parts)
     except (AttributeError, IndexError, TypeError, ValueError) as error:

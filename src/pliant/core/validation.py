@@ -41,6 +41,9 @@ UNLIKE = 1000.0
 smaller scale, which contributes a millionth of the squared distances. Ratios up to 100 are common
 and harmless; mismatched units (metres and millimetres) give at least 1000."""
 
+MOST_JOBS = 1024
+"""Maximum number of threads or processes; joblib would start any number of them at once."""
+
 HOPELESS = 1e8
 """Ratio of two feature scales above which squared distances lose the smaller scale by rounding."""
 
@@ -106,10 +109,13 @@ def check_flag(name: str, value: Any) -> bool:
 
 
 def check_job_count(name: str, value: Any) -> None:
-    """Raise ValueError unless `value` is None, or an integer other than 0."""
+    """Raise ValueError unless `value` is None, or an integer other than 0 within `MOST_JOBS`."""
     whole = isinstance(value, Integral) and not isinstance(value, bool | np.bool_)
-    if value is not None and not (whole and value):
-        raise ValueError(f"expected {name} to be None or a nonzero integer, got {one_line(value)}")
+    if value is not None and not (whole and 0 < abs(value) <= MOST_JOBS):
+        raise ValueError(
+            f"expected {name} to be None or a nonzero integer from -{MOST_JOBS} to {MOST_JOBS}, "
+            f"got {one_line(plain(value))}"
+        )
 
 
 def check_share(name: str, value: Any) -> float:
@@ -199,6 +205,7 @@ def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> No
 
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
     """Convert real numbers to a dense float64 array of the same shape."""
+    refuse_masked(name, values)
     if scipy.sparse.issparse(values):
         raise TypeError(
             f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
@@ -248,10 +255,23 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     return checked
 
 
-def check_collected(name: str, values: object) -> None:
-    """Raise TypeError if `values` is a LazyFrame of polars."""
+def check_collected(name: str, values: Any) -> None:
+    """Raise TypeError for a LazyFrame of polars, and ValueError for masked entries."""
     if type(values).__name__ == "LazyFrame":
         raise TypeError(f"expected {name} in memory, got a LazyFrame: call collect() first")
+    refuse_masked(name, values)
+
+
+def refuse_masked(name: str, values: Any) -> None:
+    """Raise ValueError for masked entries: NumPy converts them to the values behind the mask."""
+    if not (isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)):
+        return
+    places = np.argwhere(np.ma.getmaskarray(values))
+    where = ", ".join(f"{axis} {k}" for axis, k in zip(("row", "column"), places[0], strict=False))
+    raise ValueError(
+        f"expected {name} without masked entries, got {len(places)} of {values.size} masked, the "
+        f"first at {where}: fill them in, as in {name}.filled(value), or leave out their rows"
+    )
 
 
 def _check_columns(X: Any, advice: str) -> None:
@@ -315,9 +335,12 @@ def is_collection(X: object) -> bool:
 def in_memory(name: str, values: Any) -> npt.NDArray[Any]:
     """Return values, possibly of a Dask collection, as a NumPy array."""
     try:
-        return np.asarray(values.compute() if is_collection(values) else values)
+        values = values.compute() if is_collection(values) else values
+        array = np.asarray(values)
     except (AttributeError, IndexError, RuntimeError, TypeError, ValueError) as error:
         raise ValueError(f"expected {name} as an array: {one_line(error)}") from error
+    refuse_masked(name, values)
+    return array
 
 
 def check_random_state(seed: Any) -> np.random.RandomState:
@@ -343,9 +366,15 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 def class_factors(
     class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
 ) -> Array:
-    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12."""
+    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12.
+
+    `y` holds the labels of the rows of positive weight. "balanced" gives a class without such rows
+    the weight 1.
+    """
+    factors = np.ones(len(classes))
+    present = np.isin(classes, y) if isinstance(class_weight, str) else np.full(len(classes), True)
     try:
-        factors = compute_class_weight(class_weight, classes=classes, y=y)
+        factors[present] = compute_class_weight(class_weight, classes=classes[present], y=y)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"expected class_weight to be None, 'balanced' or a dict of class weights, got "
@@ -353,7 +382,7 @@ def class_factors(
         ) from None
     if not ((factors >= MODERATE[0]) & (factors <= MODERATE[1])).all():
         raise ValueError(f"expected class weights from 1e-12 to 1e12, got {class_weight!r}")
-    return np.asarray(factors, dtype=np.float64)
+    return factors
 
 
 def plain(value: object) -> object:
@@ -455,6 +484,19 @@ def check_targets(y: npt.ArrayLike) -> Array:
     return targets
 
 
+def check_varies(name: str, targets: Array, spread: float, least: float) -> None:
+    """Raise ValueError unless the `spread` of targets is above `least`."""
+    if spread > least:
+        return
+    low, high, n = plain(targets.min()), plain(targets.max()), len(targets)
+    if low == high:
+        raise ValueError(f"expected a target that varies, got {name} = {low} in all {n} rows")
+    raise ValueError(
+        f"expected a target that varies, got {name} from {low} to {high} in {n} rows, a spread of "
+        f"{spread:.3g}, not above {least:.3g}: subtract a constant from it, or change its unit"
+    )
+
+
 def has_fractions(values: npt.NDArray[Any]) -> bool:
     """Return True if all values are finite floats and some are not integers."""
     finite = values.dtype.kind == "f" and np.isfinite(values).all()
@@ -463,6 +505,7 @@ def has_fractions(values: npt.NDArray[Any]) -> bool:
 
 def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     """Return class labels as a vector of one dtype without missing values."""
+    refuse_masked("y", y)
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.asarray(y, dtype=object)  # NumPy converts a mix of text and numbers to text
@@ -536,6 +579,17 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
         )
         weights = np.where(light, 0.0, weights)
     return weights
+
+
+def positive_rows(weights: Array, *arrays: Any) -> tuple[Any, ...]:
+    """Return the numbers of the rows of positive weight, their weights, and these rows of `arrays`.
+
+    Without weights of zero, the arrays are returned without a copy.
+    """
+    rows = np.flatnonzero(weights)
+    if len(rows) == len(weights):
+        return rows, weights, *arrays
+    return rows, weights[rows], *(each[rows] for each in arrays)
 
 
 def unlike_features(X: Array) -> tuple[int, int, float] | None:

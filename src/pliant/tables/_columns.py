@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
+from itertools import pairwise, starmap
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -290,6 +291,9 @@ error), and of number-like values for a note."""
 TEXT_WIDTH = 512
 """Number of columns for the hashed words and character n-grams of a text column."""
 
+BLOCK_SIZE = 2_000_000
+"""Number of characters and features of texts that are hashed at a time."""
+
 ID_NAME = re.compile(
     r"(?:.*[\W_])?(?i:id|ids|uuid|guid|key|index|idx|row|rowid|rownum|nr|no|lfd|pk)(?:[\W_].*)?"
     r"|.*[a-z](?:Id|ID|Key|Nr|No)|Unnamed: \d+(?:\.\d+)?"
@@ -385,19 +389,20 @@ class Column:
             return tuple(f"{self.name} (hash {k})" for k in range(TEXT_WIDTH))
         return (self.name,)
 
-    def encode(self, column: pd.Series, unknown: dict[str, UnknownCells]) -> Array:
-        """Return the column as float64 features, shape (n, len(feature_names)).
+    def encode(self, column: pd.Series, unknown: dict[str, UnknownCells], out: Array) -> None:
+        """Write the column as features into `out`, shape (n, len(feature_names)).
 
         Missing values are NaN; an unknown category gets the code after the last one, and is counted
         in `unknown`. Raise TableError for a cell of another kind.
         """
         if self.kind == "categorical":
-            return self._codes(read_texts(column), unknown)[:, None]
-        if self.kind == "date":
-            return calendar_features(read_dates(column, self.order), self.parts, self.origin)
-        if self.kind == "text":
-            return _hash_words(read_texts(column).tolist())
-        return (read_booleans if self.kind == "boolean" else read_numbers)(column)[:, None]
+            out[:, 0] = self._codes(read_texts(column), unknown)
+        elif self.kind == "date":
+            out[:] = calendar_features(read_dates(column, self.order), self.parts, self.origin)
+        elif self.kind == "text":
+            _hash_words(read_texts(column).tolist(), out)
+        else:
+            out[:, 0] = (read_booleans if self.kind == "boolean" else read_numbers)(column)
 
     def _codes(self, cells: npt.NDArray[np.object_], unknown: dict[str, UnknownCells]) -> Array:
         """Return each cell's code; read an unknown ``1.0`` as ``1`` (pandas may add ``.0``)."""
@@ -422,8 +427,8 @@ def warn_of_unknown(unknown: Mapping[str, UnknownCells]) -> None:
         )
 
 
-def _hash_words(cells: Sequence[str | None]) -> Array:
-    """Return hashed word counts and character n-gram counts, each normalised per row."""
+def _hash_words(cells: Sequence[str | None], out: Array) -> None:
+    """Write hashed word counts and character n-gram counts, each normalised per row, into `out`."""
     from sklearn.feature_extraction.text import HashingVectorizer
 
     texts, options = [cell or "" for cell in cells], {"n_features": TEXT_WIDTH // 2}
@@ -432,7 +437,16 @@ def _hash_words(cells: Sequence[str | None]) -> Array:
         HashingVectorizer(analyzer=kind, ngram_range=lengths, alternate_sign=False, **options)
         for kind, lengths in (("word", (1, 1)), ("char_wb", (3, 4)))
     ]
-    return np.concatenate([each.transform(texts).toarray() for each in vectorizers], axis=1)
+    for rows in _text_blocks(texts):
+        counts = [each.transform(texts[rows]).toarray() for each in vectorizers]
+        np.concatenate(counts, axis=1, out=out[rows])
+
+
+def _text_blocks(texts: Sequence[str]) -> Iterator[slice]:
+    """Divide texts into blocks of about `BLOCK_SIZE` characters and features, or one long text."""
+    sizes = np.cumsum([TEXT_WIDTH + len(text) for text in texts])
+    ends = np.flatnonzero(np.diff(sizes // BLOCK_SIZE)) + 1
+    return starmap(slice, pairwise([0, *ends.tolist(), len(texts)]))
 
 
 @dataclass

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
+from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, TransformerMixin
 from pliant.core.exceptions import TableError, set_public_module
 from pliant.core.state import reads, updates
@@ -41,6 +42,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+TEXT_ROWS = 100_000
+"""Maximum number of rows, equally spaced, from which the singular vectors of texts are computed.
+They need memory for two copies of the hashed words of these rows."""
+
+
 def _check_names(name: str, value: Any) -> None:
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"expected {name} to be a list of column names, got {one_line(value)}")
@@ -64,7 +70,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
       target, shrunk towards the overall mean [1]_ and, for training rows, computed from other rows.
       Missing values are a category of their own. If ``fit`` has seen none in the column, they are
       encoded as an unknown category: zeros, or the overall mean.
-    - Free text becomes hashed words and parts of words, projected on the first singular vectors.
+    - Free text becomes hashed words and parts of words, projected on the first singular vectors of
+      at most 100 000 rows.
 
     Texts that hold numbers, such as ``12.3 kg``, are numbers. Ids, constant columns and empty
     columns are left out; a warning quotes an id that looks like a number. The columns of an array
@@ -174,6 +181,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         The next step of a pipeline then does not learn from a row's own target.
         """
         check_parameters(self)
+        check_collected("y", y)
         frame = self._frame(X, reset=True)
         named = hasattr(self, "feature_names_in_")
         self.schema_ = self.schema or TableSchema.fit(
@@ -294,11 +302,15 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 f"expected a target y for features with more than {self.most_one_hot} categories, "
                 "got None: give y, or raise most_one_hot"
             )
-        parts, encoded = self._parts(), [np.empty((len(X), 0))]
+        parts, encoded = self._parts(), list[Array]([np.empty((len(X), 0))])
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            for _, part, columns in parts:
-                encoded.append(part.fit_transform(X[:, columns], y))
+            for role, part, columns in parts:
+                if role.startswith("text") and len(X) > TEXT_ROWS:
+                    part.fit(X[:: -(-len(X) // TEXT_ROWS), columns])
+                    encoded.append(_transform(X, [part], [columns]))
+                else:
+                    encoded.append(part.fit_transform(X[:, columns], y))
         self.parts_ = parts
         return np.concatenate(encoded, axis=1)
 
@@ -307,8 +319,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """Return numbers, one-hot categories, mean targets and text projections, in this order."""
         check_is_fitted(self, "parts_")
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
-        parts = [part.transform(X[:, columns]) for _, part, columns in self.parts_]
-        return np.concatenate([np.empty((len(X), 0)), *parts], axis=1)
+        _, parts, columns = zip(*self.parts_, strict=True) if self.parts_ else ((), (), ())
+        return _transform(X, parts, columns)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the output column names, such as ``colour=red``, shape (n_features_out,)."""
@@ -411,6 +423,17 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
 set_public_module({**globals(), "__name__": "pliant.tables"}, ["ColumnEncoder"])
 set_public_module({**globals(), "__name__": "pliant"}, ["TableFeatures"])
+
+
+def _transform(X: Array, parts: Sequence[Any], columns: Sequence[list[int]]) -> Array:
+    """Return the outputs of fitted transformers side by side, computed in blocks of rows."""
+
+    def outputs(rows: Array) -> Array:
+        pairs = zip(parts, columns, strict=True)
+        encoded = [part.transform(rows[:, some]) for part, some in pairs]
+        return np.concatenate([np.empty((len(rows), 0)), *encoded], axis=1)
+
+    return np.asarray(in_blocks(X, X.shape[1], outputs))
 
 
 def as_frame(X: Any) -> pd.DataFrame | None:

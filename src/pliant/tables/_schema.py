@@ -299,6 +299,8 @@ class TableSchema:
         ------
         TableError
             If columns are absent (the message lists all), or a cell does not fit its column's kind.
+        MemoryError
+            If the features do not fit in memory.
 
         Warns
         -----
@@ -313,16 +315,32 @@ class TableSchema:
         found = dict[str, UnknownCells]() if unknown is None else unknown
         advice = "fill them in or leave the rows out; the model was fitted without imputation"
 
-        def encode(column: Column) -> Array:
+        def encode(column: Column, out: Array) -> None:
             cells = frame[column.name]
             if self.missing == "error":
                 refuse_missing(cells, advice, counted=False)
-            return column.encode(cells, found)
+            column.encode(cells, found, out)
 
-        features = np.concatenate(collect(self.columns, encode), axis=1)
+        try:
+            features = np.empty((len(frame), len(self.feature_names)))
+            ends = np.cumsum([len(column.feature_names) for column in self.columns])
+            parts = zip(self.columns, np.split(features, ends[:-1], axis=1), strict=True)
+            collect(parts, lambda part: encode(*part))
+        except MemoryError:
+            raise MemoryError(self._shortage(len(frame))) from None
         if unknown is None:
             warn_of_unknown(found)
         return features
+
+    def _shortage(self, n_rows: int) -> str:
+        """Describe the size of the features of a table that do not fit in memory."""
+        d, texts = len(self.feature_names), [c.name for c in self.columns if c.kind == "text"]
+        size = f"{count(n_rows, 'row')} of {d} features, {8 * n_rows * d / 2**30:.3g} GiB"
+        advice = "use fewer rows or more memory"
+        if texts:
+            size += f", of which {TEXT_WIDTH} are the words in each of {listed(texts, 3)}"
+            advice += f", or leave out columns of free text (drop=[{quoted(texts[0])}])"
+        return f"expected memory for {size}: {advice}"
 
     def target_values(self, frame: pd.DataFrame) -> npt.NDArray[Any]:
         """Return the target of a table, shape (n,): float64, int64, bool or text.

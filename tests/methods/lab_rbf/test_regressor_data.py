@@ -180,7 +180,11 @@ def test_units_and_origins_of_features(unit, offset, transforms):
     [
         (X, np.ones(60), r"expected a target that varies, got y = 1\.0 in all 60 rows"),
         (X, np.column_stack([Y, np.full(60, -2.0)]), r"that varies, got y\[:, 1\] = -2\.0"),
-        (X, 1e-120 * (Y > 0), r"got y from 0\.0 to 1e-120 in all 60 rows"),
+        (
+            X,
+            1e-120 * (Y > 0),
+            r"from 0\.0 to 1e-120 in 60 rows, a spread of 5e-121, not above 1e-97:",
+        ),
         (X, np.where(Y > 1, np.nan, Y), "NaN"),
         (X, np.array(["1", "2"] * 30), "expected y to hold numbers"),
         (X, scipy.sparse.csr_array(Y[:, None]), "dense"),

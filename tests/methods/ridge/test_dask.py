@@ -46,6 +46,21 @@ def test_the_width_of_tl1_is_that_of_the_ranges():
     assert model.fit(parts(X), Y).kernel_.rho == pytest.approx(in_memory, rel=1e-12)
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "tl1"])
+def test_rows_of_weight_zero_are_removed(kernel):
+    weights = np.where(np.arange(len(X)) % 4 == 0, 0.0, WEIGHTS)
+    weights[90:180] = 0.0  # a partition
+    used = np.flatnonzero(weights)
+    far, wrong = np.full_like(X, 1e6), np.full_like(Y, -1e6)
+    far[used], wrong[used] = X[used], Y[used]
+    model = SketchedKernelRidge(kernel, n_centers=40, random_state=0, tol=1e-9)
+    expected = model.fit(X[used], Y[used], weights[used]).predict(NEW)
+    support = used[model.support_]
+    model.fit(parts(far), parts(wrong, 50), parts(weights, 30))
+    np.testing.assert_array_equal(model.support_, support)
+    np.testing.assert_allclose(model.predict(NEW), expected, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("labels", [Y > 0, np.digitize(Y, [-0.5, 0.7])], ids=["two", "three"])
 def test_classes_are_predicted_partition_by_partition(labels):
     labels = np.array(["a", "b", "c"])[labels.astype(int)]

@@ -26,7 +26,7 @@ from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue, remedy
 from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Callback, Indices, Mask
+from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     HOPELESS,
     Constraint,
@@ -80,7 +80,14 @@ from pliant.methods.svm.dual import (
     project_box_hyperplane,
     without_intercept,
 )
-from pliant.methods.svm.estimators import BaseSVM, LearnedFunction, SVMProblem, WarmStart, expansion
+from pliant.methods.svm.estimators import (
+    BaseSVM,
+    LearnedFunction,
+    SVMProblem,
+    WarmStart,
+    as_points,
+    expansion,
+)
 from pliant.methods.svm.parts import (
     KMeansPartition,
     Partition,
@@ -112,9 +119,10 @@ class HadamardOptions:
 
 @dataclass(frozen=True, eq=False)
 class TrainingGram:
-    """The base kernel, its Gram matrix on all training rows if stored, and True if it is PSD."""
+    """The base kernel, its Gram matrix on the rows `used` if stored, and True if it is PSD."""
 
     kernel: Kernel
+    used: Indices
     gram: DenseRows | None
     psd: bool
 
@@ -205,23 +213,24 @@ class BaseHadamard(BaseSVM[TrainingGram]):
                 f"of F couples all rows, got {self.tau!r}"
             )
 
-    def _build_kernel(self, X: Array, used: Mask) -> TrainingGram:
+    def _build_kernel(self, X: Array, used: Indices) -> TrainingGram:
         kernel = as_kernel(self.kernel, X, self.gamma, getattr(self, "feature_names_in_", None))
         if not kernel.symmetric:
             raise ValueError(
                 f"expected a symmetric kernel, as {type(self).__name__} requires a convex "
                 f"problem, got {one_line(kernel)}"
             )
-        self._warn_of_unequal_scales(kernel, X if used.all() else X[used])
-        if isinstance(kernel, Precomputed) or self._stores_gram(len(X), kernel.psd):
-            gram, psd = self._check_gram(kernel, X)
-            return TrainingGram(kernel, DenseRows(gram), psd)
+        points = as_points(used) if self._precomputed else X
+        self._warn_of_unequal_scales(kernel, points)
+        if isinstance(kernel, Precomputed) or self._stores_gram(len(points), kernel.psd):
+            gram, psd = self._check_gram(kernel, points)
+            return TrainingGram(kernel, used, DenseRows(gram), psd)
         if not made_of(kernel, Precomputed, FunctionKernel):
-            return TrainingGram(kernel, None, psd=True)
+            return TrainingGram(kernel, used, None, psd=True)
         # a user's function without a stored Gram matrix is tested on a sample
-        sample = np.unique(np.linspace(0, len(X) - 1, SAMPLE_SIZE).astype(np.intp))
+        sample = np.unique(np.linspace(0, len(points) - 1, SAMPLE_SIZE).astype(np.intp))
         try:
-            return TrainingGram(kernel, None, self._check_gram(kernel, X[sample])[1])
+            return TrainingGram(kernel, used, None, self._check_gram(kernel, points[sample])[1])
         except ValueError as error:
             rows = f"tested on {len(sample)} equally spaced rows of X"
             raise ValueError(f"{error} ({rows})") from None
@@ -518,7 +527,7 @@ def problem_rows(problem: SVMProblem, base: TrainingGram, options: HadamardOptio
         return gram_rows(base.kernel, problem.points, options, stored=DENSE_ROWS if fits else 0)
     if len(problem.members) == len(base.gram):
         return base.gram
-    return DenseRows(base.gram.square(problem.members))
+    return DenseRows(base.gram.square(np.searchsorted(base.used, problem.members)))
 
 
 def gram_rows(kernel: Kernel, points: Array, options: HadamardOptions, *, stored: int) -> Rows:

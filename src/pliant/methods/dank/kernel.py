@@ -615,10 +615,7 @@ class PartitionedKernel(BaseHadamardKernel):
 
 def compute_gram(kernel: Kernel, points: Array) -> Array:
     """Compute the kernel values between points, shape (m, m)."""
-    if isinstance(kernel, Precomputed):
-        if kernel.gram is points:  # with kernel="precomputed", the points are the matrix
-            return points
-        if kernel.names_all(points):
-            return check_kernel_values(np.asarray(kernel.gram, dtype=np.float64), kernel)
+    if isinstance(kernel, Precomputed) and kernel.names_all(points):
+        return check_kernel_values(np.asarray(kernel.gram, dtype=np.float64), kernel)
     gram: Array = kernel(points)
     return gram

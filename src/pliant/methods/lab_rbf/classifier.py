@@ -160,8 +160,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         else:
             self.classes_, _ = class_codes(y)
         if self.class_weight is not None:
-            weights = np.ones(len(X)) if sample_weight is None else check_weights(sample_weight, X)
-            factors = class_factors(self.class_weight, self.classes_, y)
+            weights = check_weights(sample_weight, X)
+            factors = class_factors(self.class_weight, self.classes_, y[weights > 0])
             sample_weight = weights * factors[np.searchsorted(self.classes_, y)]
         table = Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight)
         if refit:

@@ -37,10 +37,10 @@ from pliant.core.validation import (
     check_random_state,
     check_share,
     check_targets,
+    check_varies,
     check_vector,
     is_collection,
     optional,
-    plain,
     validate_data,
 )
 from pliant.methods.lab_rbf import constants
@@ -233,12 +233,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             return table, None
         if self.calibration is not None:
             table, reserved = self._split_calibration(table, self.calibration)
-        low, high = table.Y.min(axis=0), table.Y.max(axis=0)
-        for k in np.flatnonzero((high - low) / 2 <= constants.MIN_HALF_RANGE):
+        for k, column in enumerate(table.Y.T):
             name = "y" if self.single_output_ else f"y[:, {k}]"
-            values = plain(low[k]), plain(high[k])
-            got = f"{name} = {values[0]}" if low[k] == high[k] else f"{name} from %s to %s" % values
-            raise ValueError(f"expected a target that varies, got {got} in all {len(table)} rows")
+            check_varies(name, column, float(np.ptp(column)) / 2, constants.MIN_HALF_RANGE)
         return table, reserved
 
     def _validate_arrays(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:

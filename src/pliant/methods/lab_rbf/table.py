@@ -14,7 +14,7 @@ from joblib import Parallel, delayed
 from pliant.core.blocks import BLOCK_ENTRIES
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_weights
+from pliant.core.validation import check_weights, positive_rows
 from pliant.methods.lab_rbf.constants import MIN_THREADED
 from pliant.methods.lab_rbf.kernel import Warp
 
@@ -37,17 +37,14 @@ class Table:
         """Build the table of the rows with positive weight."""
         if sample_weight is None:
             return cls(X, Y, np.arange(len(X)))
-        weights = check_weights(sample_weight, X)
+        rows, weights, X, Y = positive_rows(check_weights(sample_weight, X), X, Y)
         mean = float((weights / len(weights)).sum())
         if not 1e-20 <= mean <= 1e20:  # weighted sums must be finite in float32
             raise ValueError(
                 "expected sample_weight with a mean from 1e-20 to 1e+20, got a mean of "
                 f"{mean:.3g}; divide the weights by their mean"
             )
-        rows = np.flatnonzero(weights)
-        if len(rows) == len(X):  # no copy of X
-            return cls(X, Y, rows, weights)
-        return cls(X[rows], Y[rows], rows, weights[rows])
+        return cls(X, Y, rows, weights)
 
     def without_equal_weights(self) -> Self:
         """Return the table without weights if all are equal."""

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Callback, Indices, Mask
+from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     Constraint,
     check_flag,
@@ -109,16 +109,15 @@ class BaseMKL(BaseSVM[Candidates]):
                 f"norms, got {self.norm!r}"
             )
 
-    def _build_kernel(self, X: Array, used: Mask) -> Candidates:
-        points = X[used]
+    def _build_kernel(self, X: Array, used: Indices) -> Candidates:
         if isinstance(self.kernels, str) and self.kernels == "auto":
-            kernels = default_kernels(points)
+            kernels = default_kernels(X)
         else:
             names = getattr(self, "feature_names_in_", None)
-            kernels = candidate_kernels(self.kernels, points, names)
-        kernels = normalized_kernels(kernels, points, bool(self.normalize))
-        grams = Grams(kernels, points, float(self.cache_mb), self.n_jobs)
-        return Candidates(kernels, grams, np.flatnonzero(used))
+            kernels = candidate_kernels(self.kernels, X, names)
+        kernels = normalized_kernels(kernels, X, bool(self.normalize))
+        grams = Grams(kernels, X, float(self.cache_mb), self.n_jobs)
+        return Candidates(kernels, grams, used)
 
     def _solve(
         self,

@@ -26,6 +26,7 @@ from pliant.core.validation import (
     check_targets,
     check_weights,
     moderate_number,
+    positive_rows,
     stack_level,
     validate_data,
 )
@@ -154,8 +155,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. For the same kernel, a weight of 2 is equivalent to repeating the sample
-            and a weight of 0 to removing it (gamma="scale" ignores weights).
+            Weights >= 0. A weight of 0 is equivalent to removing the sample, and for the same
+            kernel, a weight of 2 to repeating it (gamma="scale" counts each sample once).
         """
         check_parameters(self)
         options = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
@@ -163,7 +164,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         targets = check_targets(targets)
         weights = check_weights(sample_weight, points)
         names = getattr(self, "feature_names_in_", None)
-        kernel = as_kernel(self.kernel, points, self.gamma, names)
+        used = points if self._precomputed else positive_rows(weights, points)[-1]
+        kernel = as_kernel(self.kernel, used, self.gamma, names)
         gram = points if self._precomputed else kernel._between_sets(points, points)
         if gram.shape[0] != gram.shape[1]:
             raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")

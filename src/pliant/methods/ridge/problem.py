@@ -47,14 +47,13 @@ class Centres(NamedTuple):
 def sample_centres(X: Data, weights: Array, count: int, rng: np.random.RandomState) -> Centres:
     """Draw `count` distinct rows, with probabilities proportional to their weights, and sort them.
 
-    Return all rows with weight > 0 if there are at most `count`.
+    Return all rows if there are at most `count`.
     """
-    rows = np.flatnonzero(weights)
-    represented = weights[rows]
+    rows, represented = np.arange(len(weights)), weights
     if len(rows) > count:
         equal = represented.min() == represented.max()
         shares = None if equal else represented / represented.sum()
-        rows = np.sort(rows[rng.choice(len(rows), count, replace=False, p=shares)])
+        rows = np.sort(rng.choice(len(rows), count, replace=False, p=shares))
         represented = np.full(count, float(weights.sum()) / count)
     return Centres(take_rows(X, rows), rows, represented)
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
 from sklearn.base import is_classifier
 
-from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree
+from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree, without_empty_chunks
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
 from pliant.core.threads import blas_limited
@@ -250,8 +250,7 @@ def dask_data(
 ) -> tuple[DaskRows, npt.NDArray[Any], Array]:
     """Return the rows of X, with targets and weights in memory; set the feature names."""
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=is_classifier(estimator))
-    lengths = tuple(length for length in rows.X.chunks[0] if length)  # drops empty partitions
-    rows = replace(rows, X=rows.X.rechunk({0: lengths}))
+    rows = replace(rows, X=without_empty_chunks(rows.X))
     estimator.n_features_in_ = int(rows.X.shape[1])
     if rows.columns is not None:
         estimator.feature_names_in_ = np.array(rows.columns, dtype=object)

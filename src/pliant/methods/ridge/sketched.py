@@ -37,6 +37,7 @@ from pliant.core.validation import (
     moderate_number,
     one_of,
     plain,
+    positive_rows,
     real_number,
     stack_level,
     validate_data,
@@ -123,21 +124,23 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a Dask array or data frame
-            At least two training points. float32 arrays and memory maps are not copied. Each pass
-            recomputes the partitions of a Dask array.
+            At least two training points. float32 arrays and memory maps are not copied, unless
+            some weights are zero. Each pass recomputes the partitions of a Dask array.
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
             Class labels or real targets; a Dask array is computed.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0. With fixed centres and kernel, a weight of 2 counts a sample twice.
+            Weights >= 0. A weight of 0 is equivalent to removing the sample; with fixed centres and
+            kernel, a weight of 2 counts a sample twice.
         """
         check_parameters(self)
         data, y, weights = self._validate(X, y, sample_weight)
         y, weights = self._targets(y, weights)
         progress = FitProgress(self, X, y)
+        rows, weights, data, y = positive_rows(weights, data, y)
         kernel = self._resolve_kernel(data)
         problem = self._state_problem(data, kernel, y, weights)
         result = self._solve(problem, kernel, progress)
-        self._store(problem, result, flat=y.ndim == 1)
+        self._store(problem, rows, result, flat=y.ndim == 1)
         self.kernel_ = kernel
         learned = ("dual_coef_", "intercept_")
         check_finite(self, learned, "scale the targets or the features, or raise alpha")
@@ -216,9 +219,17 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         return Solver(problem, gaps, int(self.max_iter), callback, iterations).solve()
 
     def _store(
-        self, problem: SketchedEquations, result: Result[RidgeCertificate], *, flat: bool
+        self,
+        problem: SketchedEquations,
+        rows: Indices,
+        result: Result[RidgeCertificate],
+        *,
+        flat: bool,
     ) -> None:
-        """Set the fitted attributes, in units of y and in the order of the centres."""
+        """Set the fitted attributes, in units of y and in the order of the centres.
+
+        `rows` holds the numbers of the rows of positive weight.
+        """
         centres, factor, targets = problem.centres, problem.factor, problem.targets
         certificate = result.certificate
         assert certificate is not None
@@ -230,7 +241,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         coefficients = (coefficients * targets.units)[order]
         self.support_vectors_: Array = centres.points[chosen[order]]
         self.support_: Indices | None = (
-            None if centres.rows is None else centres.rows[chosen[order]]
+            None if centres.rows is None else rows[centres.rows[chosen[order]]]
         )
         self.dual_coef_: Array = coefficients[:, 0].copy() if flat else coefficients
         self.intercept_: float | Array = 0.0
@@ -491,12 +502,14 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
     classes_: npt.NDArray[Any] = field(init=False)
 
     def _targets(self, y: Any, weights: Array) -> tuple[Array, Array]:
-        self.classes_, codes = class_codes(np.asarray(y))
+        y = np.asarray(y)
+        self.classes_, codes = class_codes(y)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
             )
-        weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
+        factors = class_factors(self.class_weight, self.classes_, y[weights > 0])
+        weights = weights * factors[codes]
         if len(self.classes_) == 2:
             return np.where(codes == 1, 1.0, -1.0), weights
         return np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0), weights

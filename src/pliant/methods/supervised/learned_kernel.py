@@ -23,6 +23,7 @@ from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
+    check_gram,
     check_labels,
     check_parameters,
     check_points,
@@ -30,10 +31,12 @@ from pliant.core.validation import (
     check_real,
     check_weights,
     plain,
+    positive_rows,
     validate_data,
     where_equal,
 )
 from pliant.kernels.base import Kernel, Scaled
+from pliant.kernels.standard import Precomputed
 from pliant.methods.summary import Summary, summarize
 from pliant.methods.supervised.learner import KernelLearner, check_learner, resolve_columns_of
 from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
@@ -125,8 +128,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Class labels, or `unlabeled` for unknown classes.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights for the classifier; the kernel is learned without them. The classifier is
-            fitted without the samples of weight zero.
+            Weights for the classifier. Samples of weight zero are ignored, also those without a
+            label; the kernel does not depend on the size of positive weights.
 
         Returns
         -------
@@ -154,30 +157,30 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             )
         codes = np.full(len(labels), -1)  # -1 for an unknown class
         codes[known] = known_codes
-        rows = np.flatnonzero(known)
-        machine, given = self._check_machine(), None
-        if sample_weight is not None:
-            given = check_weights(sample_weight, points)[rows]
-            totals = np.bincount(known_codes, given)
-            if not totals.all():
-                raise ValueError(
-                    "expected samples of positive weight in each class, got none in class "
-                    f"{plain(self.classes_[np.argmin(totals)])!r}"
-                )
+        machine = self._check_machine()
+        weights = check_weights(sample_weight, points)
+        totals = np.bincount(known_codes, weights[known])
+        if not totals.all():
+            raise ValueError(
+                "expected samples of positive weight in each class, got none in class "
+                f"{plain(self.classes_[np.argmin(totals)])!r}"
+            )
         self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
+        if self.learner_._precomputed and not weights.all():
+            # row numbers as points, as new points have kernel values with all samples
+            whole, used = points.copy(), np.ix_(weights > 0, weights > 0)
+            whole[used] = check_gram(whole[used])
+            self.learner_.set_params(kernel=Precomputed(whole))
+            points = np.arange(float(len(points)))[:, None]
+        _, weights, points, codes, labels = positive_rows(weights, points, codes, labels)
+        rows = np.flatnonzero(codes >= 0)
         gram = self.learner_._fit(points, codes)(rows)
         # with unit variance, the effect of C does not depend on the strength
         self.scale_: float = unit_scale(gram)
         gram *= self.scale_
-        weights = {}
-        if given is not None:
-            # SVC drops samples of weight zero, but keeps the row numbers of the whole matrix
-            used = np.flatnonzero(given)
-            weights["sample_weight"] = given[used]
-            if len(used) < len(rows):
-                rows, gram = rows[used], gram[np.ix_(used, used)]
+        given = {} if sample_weight is None else {"sample_weight": weights[rows]}
         self.support_vectors_: Array = self.learner_.support_vectors_[rows]
-        self.machine_: Any = clone(machine).fit(gram, labels[rows], **weights)
+        self.machine_: Any = clone(machine).fit(gram, labels[rows], **given)
         return self
 
     def _prepare_learner(self, n_features: int) -> KernelLearner:

@@ -26,7 +26,7 @@ from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixi
 from pliant.core.progress import CallbackSupport, FitProgress, Progress, with_callbacks
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Callback, Indices, Mask
+from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     Constraint,
     check_finite,
@@ -36,11 +36,13 @@ from pliant.core.validation import (
     check_points,
     check_row_numbers,
     check_targets,
+    check_varies,
     check_weights,
     class_codes,
     class_factors,
     moderate_number,
     plain,
+    positive_rows,
     real_number,
     stack_level,
     validate_data,
@@ -228,12 +230,15 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
     @abstractmethod
     def _state_problems(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
-    ) -> tuple[Array, Mask, list[SVMProblem]]:
-        """Return the validated X, a mask of the rows of positive weight, and the SVM problems."""
+    ) -> tuple[Array, Indices, list[SVMProblem]]:
+        """Return the rows of X of positive weight, their numbers, and the SVM problems.
+
+        For kernel="precomputed", all rows of the Gram matrix are returned.
+        """
 
     @abstractmethod
-    def _build_kernel(self, X: Array, used: Mask) -> Base:
-        """Build the base kernel for all training rows; `used` masks rows of positive weight."""
+    def _build_kernel(self, X: Array, used: Indices) -> Base:
+        """Build the base kernel for what `_state_problems` returns."""
 
     @abstractmethod
     def _solve(
@@ -448,12 +453,12 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
 
     def _state_problems(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
-    ) -> tuple[Array, Mask, list[SVMProblem]]:
+    ) -> tuple[Array, Indices, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         self.classes_, codes = class_codes(y)
         weights = check_weights(sample_weight, X)
-        used = weights > 0
-        present = np.unique(codes[used])
+        used, weights, points, codes, y = positive_rows(weights, X, codes, y)
+        present = np.unique(codes)
         if len(present) < 2:
             raise ValueError(
                 f"expected at least two classes, got one class: "
@@ -461,21 +466,22 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
             )
         # C_i = C w_i c(y_i), with sample weights w and class weights c
         weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
-        points = _row_numbers(X) if self._precomputed else X
+        if self._precomputed:
+            points = as_points(used)
         problems = []
         for low, high in combinations(range(len(self.classes_)), 2):
             # label +1 for the second class, which f > 0 predicts
-            members = np.flatnonzero(((codes == low) | (codes == high)) & used)
-            signs = np.where(codes[members] == high, 1.0, -1.0)
+            pair = np.flatnonzero((codes == low) | (codes == high))
+            signs = np.where(codes[pair] == high, 1.0, -1.0)
             if len(np.unique(signs)) < 2:
                 raise ValueError(
                     f"expected samples of positive weight in both classes "
                     f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
                 )
             problems.append(
-                SVMProblem(points[members], members, signs, weights[members], float(self.C))
+                SVMProblem(points[pair], used[pair], signs, weights[pair], float(self.C))
             )
-        return X, used, problems
+        return X if self._precomputed else points, used, problems
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -504,32 +510,25 @@ class SVMRegressor(RegressorMixin, BaseSVM[Base]):
 
     def _state_problems(
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
-    ) -> tuple[Array, Mask, list[SVMProblem]]:
+    ) -> tuple[Array, Indices, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = check_targets(y)
-        weights = check_weights(sample_weight, X)
-        used = weights > 0
-        members = np.flatnonzero(used)
+        used, weights, points, y = positive_rows(check_weights(sample_weight, X), X, y)
         # y = m + s t with mean(t) = 0, and std(t) = 1 if `scale_target`. Centring changes only the
         # intercept, and removes large offsets from the sums.
-        centre, spread = float(y[members].mean()), float(y[members].std())
-        if spread <= 1e-12 * abs(centre):
-            raise ValueError(
-                f"expected a target that varies, got y = {centre:g} in all {len(members)} rows"
-            )
+        centre, spread = float(y.mean()), float(y.std())
+        check_varies("y", y, spread, 1e-12 * abs(centre))
         scale = spread if self.scale_target else 1.0
-        target = (y[members] - centre) / scale
-        points = _row_numbers(X) if self._precomputed else X
         problem = SVMProblem(
-            points[members], members, target, weights[members], float(self.C),
-            float(self.epsilon), centre, scale,
+            as_points(used) if self._precomputed else points.copy(), used, (y - centre) / scale,
+            weights, float(self.C), float(self.epsilon), centre, scale,
         )  # fmt: skip
-        return X, used, [problem]
+        return X if self._precomputed else points, used, [problem]
 
 
-def _row_numbers(X: Array) -> Array:
-    """Return the row numbers of X, shape (n, 1), the points of a precomputed kernel."""
-    return np.arange(len(X), dtype=np.float64)[:, None]
+def as_points(numbers: Indices) -> Array:
+    """Return row numbers as the points of a precomputed kernel, shape (n, 1)."""
+    return numbers.astype(np.float64)[:, None]
 
 
 @blas_limited

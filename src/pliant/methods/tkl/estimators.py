@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.progress import Progress, Result, Status
-from pliant.core.typing import Array, Callback, Indices, Mask
+from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     Constraint,
     check_flag,
@@ -572,8 +572,8 @@ class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
     }
     _drawings = BaseGKL._drawings | {"tessellation"}
 
-    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
-        return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
+    def _build_kernel(self, X: Array, used: Indices) -> Kernel:
+        return build_tessellated(X, int(self.degree), self.delta, self.scale)
 
     @property
     def lower_(self) -> Array:
@@ -646,5 +646,5 @@ class TKLRegressor(SVMRegressor[Kernel], BaseGKL):
     _drawings = BaseGKL._drawings | {"tessellation"}
     lower_, upper_ = TKLClassifier.lower_, TKLClassifier.upper_
 
-    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
-        return build_tessellated(X[used], int(self.degree), self.delta, self.scale)
+    def _build_kernel(self, X: Array, used: Indices) -> Kernel:
+        return build_tessellated(X, int(self.degree), self.delta, self.scale)

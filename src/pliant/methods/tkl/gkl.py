@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Mask
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, optional
 from pliant.kernels.base import Kernel
 from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
@@ -94,7 +94,7 @@ class GKLClassifier(SVMClassifier[Kernel], BaseGKL):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": optional(_check_family)}
 
-    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+    def _build_kernel(self, X: Array, used: Indices) -> Kernel:
         return _copy_family(self.kernel, X.shape[1])
 
 
@@ -128,5 +128,5 @@ class GKLRegressor(SVMRegressor[Kernel], BaseGKL):
 
     _constraints = GKLClassifier._constraints
 
-    def _build_kernel(self, X: Array, used: Mask) -> Kernel:
+    def _build_kernel(self, X: Array, used: Indices) -> Kernel:
         return _copy_family(self.kernel, X.shape[1])
