@@ -170,6 +170,24 @@ def twin(model, rows, points, y, weights=None):
 
 
 @pytest.mark.usefixtures("sampled")
+def test_a_partition_that_cannot_be_read_again_leaves_the_old_model():
+    model = quick().fit(X, Y)
+    before, reads = model.predict(NEW), []
+
+    def read(block):
+        reads.append(block.size)
+        if len(reads) > 3:  # the sample was drawn from three partitions
+            raise OSError("the disk is gone")
+        return block
+
+    points = partition(X + 1.0, 300, 300).map_blocks(read, meta=np.zeros((0, 3)))
+    with pytest.raises(OSError, match="the disk is gone"):
+        model.refit_coefficients(points, partition(5.0 * Y + 100.0, 300, 300))
+    assert len(reads) > 3
+    np.testing.assert_array_equal(model.predict(NEW), before)
+
+
+@pytest.mark.usefixtures("sampled")
 @pytest.mark.parametrize(
     ("y", "weights"), [(Y, None), (Y, 1 + WEIGHTS), (SKEWED, None)], ids=["plain", "weights", "log"]
 )
