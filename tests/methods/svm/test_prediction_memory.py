@@ -20,15 +20,13 @@ WAYS = {
 WHOLE = {"partition": {"n_parts": 3, "prediction": "whole"}}
 
 
-def held(call):
-    """Return the minimum peak of two calls, as threads of other tests may add to a peak."""
-    peaks = []
-    for _ in range(2):
-        tracemalloc.start()
-        call()
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    return min(peaks)
+def peak(call):
+    """Return the peak of the memory during a call, of this thread and of any other."""
+    tracemalloc.start()
+    call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
 
 
 @pytest.mark.parametrize(
@@ -47,5 +45,6 @@ def test_memory_does_not_grow_with_the_rows(monkeypatch, extension, learner, way
     model = learner(extension=extension, **way).fit(X, Y)
     predict = model.predict if learner is DANKRegressor else model.decision_function
     predict(few)
-    grown = held(lambda: predict(many)) - held(lambda: predict(few))
-    assert grown < 800 * 8 * 30  # 30 numbers per row; a Gram matrix would have 300
+    limit = 800 * 8 * 30  # 30 numbers per row; a Gram matrix would have 300
+    # threads that other tests have left may add to some peaks, but not to all
+    assert any(peak(lambda: predict(many)) - peak(lambda: predict(few)) < limit for _ in range(5))
