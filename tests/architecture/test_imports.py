@@ -8,6 +8,10 @@ import sys
 import pliant
 
 OPTIONAL = ("dask", "matplotlib", "onnx", "pandas", "pyarrow", "torch", "typer")
+PUBLIC = (
+    *("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots"),
+    *("registry", "tables"),
+)
 SOLVERS = ("clarabel", "cvxopt", "cvxpy", "ecos", "mosek", "osqp", "scs")
 
 MODULES = sorted(
@@ -25,6 +29,9 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Blocker())
+import pliant
+print([name for name in ("numpy", "pliant.core") if name in sys.modules])
+print([getattr(pliant, name).__name__ for name in {public!r}])
 for name in {modules!r}:
     importlib.import_module(name)
 """
@@ -34,9 +41,10 @@ def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
 
 
-def test_every_module_can_be_imported_without_the_optional_packages():
-    done = python(BLOCKED.format(blocked=OPTIONAL + SOLVERS, modules=["pliant", *MODULES]))
+def test_every_module_can_be_imported_on_demand_and_without_the_optional_packages():
+    done = python(BLOCKED.format(blocked=OPTIONAL + SOLVERS, public=PUBLIC, modules=MODULES))
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[]", str([f"pliant.{name}" for name in PUBLIC])]
 
 
 def test_an_import_brings_what_it_needs_and_nothing_else():
