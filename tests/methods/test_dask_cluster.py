@@ -118,11 +118,11 @@ def test_targets_and_weights_stay_on_the_workers():
 @posix_only
 @pytest.mark.slow
 @pytest.mark.processes
-@pytest.mark.parametrize("phase", ["sample", "reduction", "prediction"])
+@pytest.mark.parametrize("phase", ["sample", "prediction"])  # ridge loses one in a reduction
 @pytest.mark.usefixtures("on_dask_workers")
 def test_a_killed_worker_does_not_change_lab_rbf(phase, tmp_path, monkeypatch):
     monkeypatch.setattr(collection, "SAMPLE_ROWS", 500)
-    kill_at = {"sample": 3, "reduction": ROWS // LENGTH + 4, "prediction": 3}[phase]
+    kill_at = 3
     with dask.config.set(scheduler=dask.get):
         here = LABRBFRegressor(**QUICK).fit(table()[:, :3], table()[:, 3])
         expected = here.predict(table()[:, :3]).compute()
@@ -139,7 +139,7 @@ def test_a_killed_worker_does_not_change_lab_rbf(phase, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.usefixtures("on_dask_workers")
 def test_a_killed_worker_does_not_change_sketched_ridge(tmp_path):
-    """The fit loses a worker in the middle of its iterations."""
+    """The fit loses a worker in the middle of its iterations, which reduce a tree of sums."""
     model = SketchedKernelRidge(n_centers=30, random_state=0, solver="cg", tol=1e-8)
     sound = table()
     with dask.config.set(scheduler=dask.get):
