@@ -1,4 +1,4 @@
-"""A Dask cluster of two processes, which starts once: parts, collections, workers that are killed."""
+"""A Dask cluster of two processes, started once: parts, collections, killed workers."""
 
 import os
 
