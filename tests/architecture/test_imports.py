@@ -5,6 +5,8 @@ import pkgutil
 import subprocess
 import sys
 
+import numpy as np
+
 import pliant
 
 OPTIONAL = ("dask", "matplotlib", "onnx", "pandas", "pyarrow", "torch", "typer")
@@ -37,8 +39,9 @@ for name in {modules!r}:
 """
 
 
-def python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+def python(code, *words):
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
 def test_every_module_can_be_imported_on_demand_and_without_the_optional_packages():
@@ -47,16 +50,20 @@ def test_every_module_can_be_imported_on_demand_and_without_the_optional_package
     assert done.stdout.splitlines() == ["[]", str([f"pliant.{name}" for name in PUBLIC])]
 
 
-def test_an_import_brings_what_it_needs_and_nothing_else():
+def test_an_import_and_a_loaded_model_bring_what_they_need_and_nothing_else(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = pliant.LABRBFRegressor(5, n_members=1, max_iter=2).fit(X, X[:, 0])
+    pliant.save(model, tmp_path / "model.pliant")
     code = (
         "import json, sys; import pliant.kernels as k\n"
         "without = 'pliant.methods' not in sys.modules\n"
         "from pliant.kernels import HadamardKernel; import pliant.methods, pliant.plots\n"
         "kinds = [v for v in (getattr(k, n) for n in k.__all__) if isinstance(v, type)]\n"
         "homes = sorted({kind.__module__ for kind in kinds})\n"
+        "import pliant; pliant.load(sys.argv[1])\n"
         "print(json.dumps([without, HadamardKernel in kinds, homes, list(sys.modules)]))"
     )
-    done = python(code)
+    done = python(code, tmp_path / "model.pliant")
     assert done.returncode == 0, done.stderr
     *found, modules = json.loads(done.stdout)
     # learned kernels are imported on demand, and belong to the public module
@@ -64,4 +71,4 @@ def test_an_import_brings_what_it_needs_and_nothing_else():
     loaded = {name.partition(".")[0] for name in modules}
     assert "sklearn" in loaded
     # scikit-learn itself imports pandas if installed
-    assert not ({*OPTIONAL, *SOLVERS} - {"pandas", "pyarrow"}) & loaded
+    assert not ({*OPTIONAL, *SOLVERS, "pytest"} - {"pandas", "pyarrow"}) & loaded
