@@ -8,33 +8,15 @@ import pytest
 
 import pliant
 from pliant import LABRBFClassifier, LABRBFRegressor, MKLRegressor
+from tests.architecture.test_imports import PUBLIC
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 8))
 Y = np.sin(2 * X[:, 1]) + X[:, 4]
-MODULES = (
-    *("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots"),
-    *("registry", "tables"),
-)
-
-
-def python(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_modules_are_attributes_of_the_package_and_loaded_on_demand():
-    code = (
-        "import sys, pliant\n"
-        "print([n for n in ('numpy', 'pliant.core') if n in sys.modules])\n"
-        f"print([getattr(pliant, name).__name__ for name in {MODULES}])\n"
-    )
-    assert python(code).splitlines() == ["[]", str([f"pliant.{name}" for name in MODULES])]
 
 
 def test_dir_lists_public_names_only():
-    assert {*pliant.__all__, *MODULES} == {*dir(pliant)}
+    assert {*pliant.__all__, *PUBLIC} == {*dir(pliant)}
 
 
 def test_python_runs_the_package():

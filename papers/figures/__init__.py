@@ -48,7 +48,7 @@ class PaperFigure:
             words[key] = "; ".join(line.format(**item) for item in words[key])
         caption = " ".join(self.texts["caption"].split()).format(s=setting, m=measured, **words)
         with replacing(folder / f"{self.name}.png") as draft:
-            figure.savefig(draft, dpi=80, pil_kwargs={"optimize": True})
+            figure.savefig(draft, dpi=80)
             _reduce(draft)
         return {
             "title": self.title, "file": f"{self.name}.png", "caption": caption,

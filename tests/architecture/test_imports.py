@@ -5,9 +5,15 @@ import pkgutil
 import subprocess
 import sys
 
+import numpy as np
+
 import pliant
 
 OPTIONAL = ("dask", "matplotlib", "onnx", "pandas", "pyarrow", "torch", "typer")
+PUBLIC = (
+    *("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots"),
+    *("registry", "tables"),
+)
 SOLVERS = ("clarabel", "cvxopt", "cvxpy", "ecos", "mosek", "osqp", "scs")
 
 MODULES = sorted(
@@ -25,30 +31,39 @@ class Blocker:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Blocker())
+import pliant
+print([name for name in ("numpy", "pliant.core") if name in sys.modules])
+print([getattr(pliant, name).__name__ for name in {public!r}])
 for name in {modules!r}:
     importlib.import_module(name)
 """
 
 
-def python(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+def python(code, *words):
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
 
-def test_every_module_can_be_imported_without_the_optional_packages():
-    done = python(BLOCKED.format(blocked=OPTIONAL + SOLVERS, modules=["pliant", *MODULES]))
+def test_every_module_can_be_imported_on_demand_and_without_the_optional_packages():
+    done = python(BLOCKED.format(blocked=OPTIONAL + SOLVERS, public=PUBLIC, modules=MODULES))
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[]", str([f"pliant.{name}" for name in PUBLIC])]
 
 
-def test_an_import_brings_what_it_needs_and_nothing_else():
+def test_an_import_and_a_loaded_model_bring_what_they_need_and_nothing_else(tmp_path):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = pliant.LABRBFRegressor(5, n_members=1, max_iter=2).fit(X, X[:, 0])
+    pliant.save(model, tmp_path / "model.pliant")
     code = (
         "import json, sys; import pliant.kernels as k\n"
         "without = 'pliant.methods' not in sys.modules\n"
         "from pliant.kernels import HadamardKernel; import pliant.methods, pliant.plots\n"
         "kinds = [v for v in (getattr(k, n) for n in k.__all__) if isinstance(v, type)]\n"
         "homes = sorted({kind.__module__ for kind in kinds})\n"
+        "import pliant; pliant.load(sys.argv[1])\n"
         "print(json.dumps([without, HadamardKernel in kinds, homes, list(sys.modules)]))"
     )
-    done = python(code)
+    done = python(code, tmp_path / "model.pliant")
     assert done.returncode == 0, done.stderr
     *found, modules = json.loads(done.stdout)
     # learned kernels are imported on demand, and belong to the public module
@@ -56,4 +71,4 @@ def test_an_import_brings_what_it_needs_and_nothing_else():
     loaded = {name.partition(".")[0] for name in modules}
     assert "sklearn" in loaded
     # scikit-learn itself imports pandas if installed
-    assert not ({*OPTIONAL, *SOLVERS} - {"pandas", "pyarrow"}) & loaded
+    assert not ({*OPTIONAL, *SOLVERS, "pytest"} - {"pandas", "pyarrow"}) & loaded

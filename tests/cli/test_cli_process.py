@@ -1,7 +1,9 @@
 """The command line as a separate process: script, pipes, signals, missing packages."""
 
+import io
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -85,7 +87,28 @@ def test_a_closed_pipe_is_no_error(folder, models):
     assert process.returncode == 141
 
 
+def forked(*words):
+    """Fork this process, which has imported everything; return the number and stderr of a command.
+
+    The command has the handlers of signals of a process of its own.
+    """
+    ends, said = os.pipe()
+    if (process := os.fork()) == 0:
+        os.dup2(said, 2)
+        sys.argv, sys.stdout, sys.stderr = ["pliant", *words], io.StringIO(), os.fdopen(2, "w")
+        try:
+            runpy.run_module("pliant", run_name="__main__")
+        except SystemExit as done:
+            sys.stderr.flush()
+            os._exit(done.code)
+        finally:
+            os._exit(99)
+    os.close(said)
+    return process, os.fdopen(ends)
+
+
 @posix_only
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize(
     ("number", "code", "last"),
     [("SIGINT", 130, "interrupted\n"), ("SIGTERM", 143, "terminated\n")],
@@ -93,15 +116,15 @@ def test_a_closed_pipe_is_no_error(folder, models):
 def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
     write("t.csv", "a,b,y", *(f"{k * 37 % 101},{k * 53 % 97},{k % 7 % 2}" for k in range(3000)))
     words = ["--target", "y", "--cv", "100", "--out", "m.pliant", "--method", "dank"]
-    command = [*PLIANT, "fit", "t.csv", *words]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr.readline().startswith(("Learning from", "Note:"))
+    process, errors = forked("fit", "t.csv", *words)
+    with errors:
+        assert errors.readline().startswith(("Learning from", "Note:"))
         time.sleep(0.3)
-        process.send_signal(getattr(signal, number))
-        said = process.stderr.read()
+        os.kill(process, getattr(signal, number))
+        said = errors.read()
         assert said.endswith(last)
         assert "Traceback" not in said
-    assert process.returncode == code
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == code
     assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
 
 
@@ -155,15 +178,16 @@ def test_ctrl_c_while_packages_are_imported(imported):
     assert process.returncode == 130
 
 
-def test_an_ascii_terminal_gets_replacements_but_predictions_are_utf8(folder):
+def test_an_ascii_terminal_gets_replacements_but_predictions_are_utf8(folder, monkeypatch):
     write("t.csv", *(line.replace(",yes,", ",später,") for line in patients()))
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     fit = ["fit", "t.csv", "--target", "sick", "--method", "linear", "--out", "m.pliant"]
-    script = RUN.format(missing=[], tasks=[fit, ["predict", "m.pliant", "t.csv"]])
-    done = finished([sys.executable, "-c", script], env=environment)
-    assert "fit 0\n" in done.stderr, done.stderr
-    assert done.stderr.endswith("predict 0\n")
-    report, _, predictions = done.stdout.partition("prediction\n")
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", terminal)
+        assert main(fit) == 0
+        assert main(["predict", "m.pliant", "t.csv"]) == 0
+    terminal.flush()
+    report, _, predictions = terminal.buffer.getvalue().decode("utf-8").partition("prediction\n")
     assert re.search(r"accuracy +\d\.\d+ \? \d", report)
     assert report.isascii()
     assert "später" in predictions

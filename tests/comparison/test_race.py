@@ -373,9 +373,13 @@ def test_progress_lines(sample, monkeypatch, capsys):
     assert "left: accuracy Linear 0." in lines[2]
 
 
-def test_crashed_cell_is_not_in_the_journal(sample, tmp_path):
-    cache = tmp_path / "cells.jsonl"
-    result = compare_sample(sample, [trouble("die")], PROTOCOL, budget=None, n_jobs=2, cache=cache)
+def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):
+    cache, dies = tmp_path / "cells.jsonl", trouble("die")
+    crashed = perform_apart(sample, PROTOCOL, dies, Cell("die", 0, 0))
+    monkeypatch.setattr(
+        "pliant.comparison.race.perform_apart", lambda *given: crashed | {"fold": given[3].fold}
+    )
+    result = compare_sample(sample, [dies], PROTOCOL, budget=None, n_jobs=1, cache=cache)
     assert entry(result, "die").status == "error"
     assert "the process died" in entry(result, "die").reason
     assert len(cache.read_text().splitlines()) == 1

@@ -1,19 +1,20 @@
 """Every fit, transform and prediction limits BLAS to one thread and ignores NumPy's flags."""
 
 import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
+from sklearn.datasets import make_classification
+from sklearn.utils import validation
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
 import pliant
 from pliant.core import threads
 from pliant.core.threads import blas_limited, one_blas_thread
 from pliant.methods.lab_rbf import trainer
+from tests.contracts.test_same_bytes import QUICK
 
 METHODS = (
     "fit",
@@ -30,48 +31,6 @@ METHODS = (
     "distance_to_support",
     "explain",
 )
-
-SPY = """
-import warnings
-
-import numpy as np
-from sklearn.datasets import make_classification
-from sklearn.utils import validation
-from threadpoolctl import ThreadpoolController, threadpool_limits
-
-import pliant
-from tests.contracts.test_same_bytes import QUICK
-
-warnings.simplefilter("ignore")
-blas = ThreadpoolController().select(user_api="blas")
-
-
-def numbers():
-    return {library["num_threads"] for library in blas.info()}
-
-
-seen = []
-check = validation.check_array
-
-
-def check_array(*args, **kwargs):
-    seen.append((numbers(), set(np.geterr().values())))
-    return check(*args, **kwargs)
-
-
-validation.check_array = check_array  # every method with X calls it
-X, y = make_classification(40, 4, random_state=0)
-threadpool_limits(3, user_api="blas")
-for name in NAMES:
-    estimator = getattr(pliant, name)(**QUICK.get(name, {}))
-    for method in METHODS:
-        if hasattr(estimator, method):
-            seen.clear()
-            labels = (y,) if "fit" in method or "refit" in method else ()
-            getattr(estimator, method)(X, *labels)
-            held = bool(seen) and all(state == ({1}, {"ignore"}) for state in seen)
-            print(name, method, held, numbers() == {3})
-"""
 
 
 def blas_threads():
@@ -104,16 +63,28 @@ ESTIMATORS = [
 ]
 
 
-def test_every_method_holds_blas_to_one_thread_without_a_variable():
-    unset = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
-    script = f"NAMES, METHODS = {ESTIMATORS!r}, {METHODS!r}\n{SPY}"
-    output = subprocess.run(
-        [sys.executable, "-c", script], env=unset, capture_output=True, text=True, check=False
-    )
-    assert output.returncode == 0, output.stderr
-    lines = [line.split() for line in output.stdout.splitlines()]
-    assert {name for name, *_ in lines} == set(ESTIMATORS)
-    assert [line for line in lines if line[2:] != ["True", "True"]] == []
+@pytest.mark.filterwarnings("ignore")
+def test_every_method_holds_blas_to_one_thread_without_a_variable(monkeypatch):
+    for key in [key for key in os.environ if key.endswith("_NUM_THREADS")]:
+        monkeypatch.delenv(key)
+    seen, check = [], validation.check_array
+
+    def check_array(*args, **kwargs):
+        seen.append((blas_threads(), set(np.geterr().values())))
+        return check(*args, **kwargs)
+
+    monkeypatch.setattr(validation, "check_array", check_array)  # every method with X calls it
+    X, y = make_classification(40, 4, random_state=0)
+    for name in ESTIMATORS:
+        estimator = getattr(pliant, name)(**QUICK.get(name, {}))
+        for method in METHODS:
+            if hasattr(estimator, method):
+                seen.clear()
+                labels = (y,) if "fit" in method or "refit" in method else ()
+                getattr(estimator, method)(X, *labels)
+                assert seen, (name, method)
+                assert all(state == ({1}, {"ignore"}) for state in seen), (name, method)
+                assert blas_threads() == {3}, (name, method)
 
 
 def test_an_error_restores_the_threads():

@@ -23,7 +23,7 @@ USED = np.array([0, 3, 5])
 SESSION = """
 import logging, sys
 import numba, numpy as np
-from pliant.methods.svm.dual import DenseRows
+from pliant.core.exponential import exponentials
 
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s: %(message)s")
 
@@ -33,8 +33,7 @@ def somebody_elses(x):
 
 somebody_elses(1)
 print("ready")
-rows = DenseRows(np.eye(3))
-print(rows.matvec(np.ones(3)).tolist(), rows.both_matvecs(np.ones(3), np.ones(3))[1].tolist())
+print(exponentials(np.zeros(3)).tolist(), exponentials(np.zeros(3, np.float32)).tolist())
 """
 
 

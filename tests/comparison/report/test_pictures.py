@@ -17,9 +17,17 @@ from pliant.comparison import pictures as module
 from pliant.comparison.page import report_html
 from pliant.comparison.pictures import pictures_of
 from pliant.plots import RelevanceDisplay
+from tests.comparison.comparison_cases import run_here
 
 NAMES = ["age", "dose $", "<script>"]
 LAB = LABRBFRegressor(n_support=8, n_members=2, max_iter=3, random_state=0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def here():
+    with pytest.MonkeyPatch.context() as patch:
+        run_here(patch)
+        yield
 
 
 @pytest.fixture(scope="module")

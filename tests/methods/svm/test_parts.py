@@ -16,7 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from pliant.core.linalg import nearest_rows
 from pliant.methods.svm import parts as module
-from pliant.methods.svm.parts import PartResult, kmeans_partition, run_parts
+from pliant.methods.svm.parts import kmeans_partition, run_parts
+from tests.methods.svm.parts_cases import SIZES, arguments, assert_solved, fails, solve
 
 tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
     lambda shape: arrays(float, shape, elements=st.integers(-3, 3).map(float))
@@ -96,50 +97,45 @@ def test_more_parts_than_rows_are_refused():
         kmeans_partition(np.zeros((10, 2)), 11)
 
 
-SIZES = [3, 40, 5, 17, 40, 8]
 ORDER = [1, 4, 3, 5, 2, 0]
-BACKENDS = ["sequential", "threading", "loky"]
+BACKENDS = ["sequential", "threading"]
 
 
-def numbers(size):
-    return np.random.default_rng(size).normal(size=size)
-
-
-def solve(rows):
-    return PartResult(2.0 * rows, float(rows.sum()), float(os.getpid()), len(rows), "CONVERGED")
-
-
-def arguments(part):
-    return (numbers(SIZES[part]),)
-
-
-def assert_solved(results):
-    for result, size in zip(results, SIZES, strict=True):
-        assert result is None or result.beta.tobytes() == (2.0 * numbers(size)).tobytes()
-
-
-def fails(rows):
-    if len(rows) == 17:
-        raise LookupError("no luck")
-    return solve(rows)
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_results_are_those_of_a_loop_in_the_order_of_the_parts(backend):
+def assert_run_in_order(backend):
+    """Assert that results are those of a loop; return the processes that solved the parts."""
     seen = []
     with joblib.parallel_config(backend, n_jobs=2):
         results = run_parts(
             solve, arguments, sizes=SIZES, report=lambda *counts: seen.append(counts)
         )
-        some = run_parts(solve, arguments, sizes=SIZES, report=lambda done, _: done == 2)
     assert None not in results
-    assert sum(result is not None for result in some) == 2
     assert_solved(results)
-    assert_solved(some)
     assert seen == [(done, 6) for done in range(1, 7)]
-    here = {result.gap == float(os.getpid()) for result in results}
-    assert here == {backend != "loky"}
     assert all(result.seconds >= 0.0 for result in results)
+    return {result.gap for result in results}
+
+
+def assert_named(backend):
+    """Assert that an error names its part, wherever it was run."""
+    with joblib.parallel_config(backend, n_jobs=2), pytest.raises(LookupError) as caught:
+        run_parts(fails, arguments, sizes=SIZES)
+    assert str(caught.value) == "no luck"
+    assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_results_are_those_of_a_loop_in_the_order_of_the_parts(backend):
+    assert assert_run_in_order(backend) == {float(os.getpid())}
+    with joblib.parallel_config(backend, n_jobs=2):
+        some = run_parts(solve, arguments, sizes=SIZES, report=lambda done, _: done == 2)
+    assert sum(result is not None for result in some) == 2
+    assert_solved(some)
+    assert_named(backend)
+
+
+def test_parts_are_run_in_other_processes():
+    assert float(os.getpid()) not in assert_run_in_order("loky")
+    assert_named("loky")  # joblib stops the processes after an error
 
 
 def test_the_largest_parts_start_first_and_few_are_made_ahead():
@@ -160,11 +156,3 @@ def test_the_largest_parts_start_first_and_few_are_made_ahead():
     run_parts(work, made, sizes=SIZES, n_jobs=2)
     assert asked == ORDER
     assert max(ahead) < 4
-
-
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_a_failing_part_names_itself_from_wherever_it_was_run(backend):
-    with joblib.parallel_config(backend, n_jobs=2), pytest.raises(LookupError) as caught:
-        run_parts(fails, arguments, sizes=SIZES)
-    assert str(caught.value) == "no luck"
-    assert "in part 4 of 6 (17 rows)" in caught.value.__notes__
