@@ -1,5 +1,7 @@
 """An estimator that fails or is interrupted is the old model, or says that it is not fitted."""
 
+import sys
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, is_regressor
@@ -161,3 +163,84 @@ def test_a_fit_with_a_wrong_parameter_leaves_the_old_model(kind):
     with pytest.raises((ValueError, TypeError)):
         model.set_params(**{name: object()}).fit(X, y)
     assert same(outputs(model.set_params(**{name: valid[name]}), X), old)
+
+
+READS = (
+    "predict",
+    "decision_function",
+    "predict_proba",
+    "predict_interval",
+    "transform",
+    "explain",
+)
+"""Methods that read a model at points."""
+
+
+def values_of(model, name, X):
+    """Return what a method or a property says, as a list of arrays, or the kind of its error."""
+    try:
+        value = getattr(model, name)
+        value = value(X) if name in READS else value() if callable(value) else value
+    except (AttributeError, ValueError) as error:
+        return type(error)
+    if hasattr(value, "functions"):
+        value = [(each.n_support, each.n_iter, each.objective) for each in value.functions]
+    if hasattr(value, "columns"):
+        value = [value.to_numpy(), value.columns.to_numpy(str)]
+    value = getattr(value, "prediction", value)
+    return value if isinstance(value, list) else [np.asarray(value)]
+
+
+def swapped(model, state, event, name, X):
+    """Call `values_of`, and replace the state of the model at an event, the entry of a function."""
+    count = 0
+
+    def profile(_, kind, __):
+        nonlocal count
+        if kind == "call":
+            count += 1
+            if count == event:
+                model.__dict__ = state
+
+    sys.setprofile(profile)
+    try:
+        found = values_of(model, name, X)
+    finally:
+        sys.setprofile(None)
+    return found, count
+
+
+def is_like(found, known):
+    return found is known or (
+        isinstance(found, list) and isinstance(known, list) and same(found, known)
+    )
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_model_that_changes_during_a_call_gives_values_of_one_model(kind):
+    (X, y), (_, other) = data(kind, seed=0), data(kind, seed=1)
+    first = estimator(kind).fit(X, y)
+    if not is_regressor(first):
+        other = np.where(X[:, 2] > 0.5, 2, other)
+    second = estimator(kind).fit(X[:20] - 1.0, other[:20])
+    properties = [
+        name
+        for name in dir(kind)
+        if name.endswith("_") and name[0] != "_" and isinstance(getattr(kind, name), property)
+    ]
+    for each in (first, second):
+        if hasattr(each, "set_output"):
+            each.set_output(transform="pandas")
+    states = dict(vars(first)), dict(vars(second))
+    for name in (*READS, "summary", *properties):
+        if not hasattr(kind, name) or name in ("kernel_", "symmetric_kernel_", "adaptation_"):
+            continue  # a kernel is one object
+        known = [values_of(each, name, X) for each in (first, second)]
+        model = estimator(kind)
+        model.__dict__ = dict(states[0])
+        _, total = swapped(model, states[1], -1, name, X)
+        for event in np.unique(np.linspace(1, total, 12).astype(int)):
+            model.__dict__ = dict(states[0])
+            found, _ = swapped(model, states[1], event, name, X)
+            assert any(is_like(found, each) for each in known), (name, event, total)

@@ -102,6 +102,20 @@ def test_weight_zero_is_the_removal_of_a_sample(kind):
     check_removal(made(kind), *data(kind), kind)
 
 
+@pytest.mark.parametrize(
+    "kind", [kind for kind in WEIGHTED if not is_regressor(kind())], ids=lambda kind: kind.__name__
+)
+def test_a_class_whose_samples_have_weight_zero_is_unknown(kind):
+    X, y, weight = data(kind)
+    names = np.array(["a", "b", "c"])[y]
+    names[5], weight[5] = "z", 0.0
+    used = weight > 0
+    model = made(kind).fit(X, names, sample_weight=weight)
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    removed = made(kind).fit(X[used], names[used], sample_weight=weight[used])
+    np.testing.assert_array_equal(model.predict(X), removed.predict(X))
+
+
 @pytest.mark.parametrize("kind", BALANCED, ids=lambda kind: kind.__name__)
 def test_balanced_classes_do_not_count_weight_zero(kind):
     check_removal(made(kind, class_weight="balanced"), *data(kind), kind)

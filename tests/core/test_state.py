@@ -72,3 +72,14 @@ def test_a_fit_is_invisible_until_it_ends():
     model, seen = Model().fit(1), []
     model.fit(2, lambda: seen.append(model.predict()))
     assert seen == [(1, 1)]
+
+
+def test_a_fit_keeps_what_others_set_meanwhile():
+    model = Model().fit(1)
+
+    def meanwhile():
+        model.set_params(parameter=5)
+        model.note = "kept"
+
+    model.fit(2, meanwhile)
+    assert vars(model) == {"parameter": 5, "note": "kept", "first_": 2, "second_": 2}

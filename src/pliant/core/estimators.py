@@ -48,11 +48,21 @@ if TYPE_CHECKING:
         def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]: ...
 
 else:
+    import sklearn.base
     from sklearn.base import (  # noqa: F401
         BaseEstimator,
         ClassifierMixin,
         ClassNamePrefixFeaturesOutMixin,
         MultiOutputMixin,
         RegressorMixin,
-        TransformerMixin,
     )
+
+    from pliant.core.state import reads
+
+    class TransformerMixin(sklearn.base.TransformerMixin):
+        """scikit-learn's mixin, whose ``transform`` reads one state of the model."""
+
+        def __init_subclass__(cls, **options):
+            super().__init_subclass__(**options)
+            if "transform" in vars(cls):  # with the names of `set_output`
+                cls.transform = reads(cls.transform)

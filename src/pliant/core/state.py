@@ -24,9 +24,15 @@ def updates(method: F) -> F:
 
     @wraps(method)
     def updated(self: Any, *args: Any, **kwargs: Any) -> Any:
-        new = _copy(self)
+        before, new = dict(vars(self)), snapshot(self)
         result = method(new, *args, **kwargs)
-        self.__dict__ = dict(vars(new))  # one statement, which no signal or thread can divide
+        after = vars(new)
+        changed = {k: v for k, v in after.items() if k not in before or before[k] is not v}
+        # another thread may have changed parameters, and trained the model, meanwhile
+        others = {k: v for k, v in dict(vars(self)).items() if not _is_fitted(k)}
+        fitted = {k: v for k, v in after.items() if _is_fitted(k)}
+        state = {**others, **changed, **fitted}
+        self.__dict__ = state  # one statement, which no signal or thread can divide
         return self if result is new else result
 
     return cast(F, updated)
@@ -48,19 +54,24 @@ def reads(method: F) -> F:
 
     @wraps(method)
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return method(_copy(self), *args, **kwargs)
+        return method(snapshot(self), *args, **kwargs)
 
     return cast(F, read)
 
 
 def forget_fit(model: object) -> None:
     """Delete the fitted attributes of a model."""
-    for name in [name for name in vars(model) if name.endswith("_") and name[0] != "_"]:
+    for name in filter(_is_fitted, list(vars(model))):
         delattr(model, name)
 
 
-def _copy(model: Any) -> Any:
-    """Return a shallow copy."""
+def _is_fitted(name: str) -> bool:
+    """Return True for names of fitted attributes, such as ``kernel_``."""
+    return name.endswith("_") and name[0] != "_"
+
+
+def snapshot(model: Any) -> Any:
+    """Return a shallow copy, whose attributes no other thread replaces."""
     new = object.__new__(type(model))
     new.__dict__ = dict(vars(model))
     return new

@@ -366,15 +366,9 @@ def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
 def class_factors(
     class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
 ) -> Array:
-    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12.
-
-    `y` holds the labels of the rows of positive weight. "balanced" gives a class without such rows
-    the weight 1.
-    """
-    factors = np.ones(len(classes))
-    present = np.isin(classes, y) if isinstance(class_weight, str) else np.full(len(classes), True)
+    """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12."""
     try:
-        factors[present] = compute_class_weight(class_weight, classes=classes[present], y=y)
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"expected class_weight to be None, 'balanced' or a dict of class weights, got "
@@ -382,7 +376,7 @@ def class_factors(
         ) from None
     if not ((factors >= MODERATE[0]) & (factors <= MODERATE[1])).all():
         raise ValueError(f"expected class weights from 1e-12 to 1e12, got {class_weight!r}")
-    return factors
+    return np.asarray(factors, dtype=np.float64)
 
 
 def plain(value: object) -> object:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, v
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, TransformerMixin
 from pliant.core.exceptions import TableError, set_public_module
-from pliant.core.state import reads, updates
+from pliant.core.state import updates
 from pliant.core.text import one_line
 from pliant.core.typing import Array
 from pliant.core.validation import (
@@ -203,7 +203,6 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         self.encoder_ = make_encoder(self.schema_.categories, self.schema_.texts, **options)
         return self.encoder_.fit_transform(features, y)
 
-    @reads
     def transform(self, X: Any) -> Array:
         """Return the features, shape (n_samples, n_features_out).
 
@@ -314,7 +313,6 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         self.parts_ = parts
         return np.concatenate(encoded, axis=1)
 
-    @reads
     def transform(self, X: Any) -> Array:
         """Return numbers, one-hot categories, mean targets and text projections, in this order."""
         check_is_fitted(self, "parts_")

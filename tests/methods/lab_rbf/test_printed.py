@@ -100,7 +100,7 @@ def test_a_classifier_learns_its_own_coefficients():
         ({"validation_fraction": 0.2}, "expected validation_fraction=0 with .*, got 0.2"),
         ({"transforms": "auto"}, "expected transforms=None with .*, got 'auto'"),
         ({"warm_start": True}, "expected warm_start=False with .*, got True"),
-        ({"alpha": "auto"}, "numbers for alpha"),
+        ({"alpha": "auto"}, "expected a number for alpha with .*, such as 1e-3, got 'auto'"),
         ({"algorithm__learning_rate": 0.0}, "expected learning_rate > 0"),
     ],
 )

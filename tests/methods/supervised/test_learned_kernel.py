@@ -69,10 +69,10 @@ def test_the_kernel_depends_on_the_samples_but_not_on_their_weights(labels):
     assert model.summary().learner["labelled"] == len(rows)
 
 
-def test_a_class_without_weight_is_refused():
+def test_a_single_class_with_weight_is_refused():
     X, y = data()
-    with pytest.raises(ValueError, match=r"weight in each class, got none in class 1$"):
-        LearnedKernelClassifier().fit(X, y, sample_weight=y != 1)
+    with pytest.raises(ValueError, match=r"at least two classes, got one class: \[1\]$"):
+        LearnedKernelClassifier().fit(X, y, sample_weight=y == 1)
     hidden = np.where(y == 2, -1, y)
     LearnedKernelClassifier(unlabeled=-1).fit(X, hidden, sample_weight=hidden >= 0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.state import snapshot
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.kernels.base import made_of
@@ -58,6 +59,7 @@ def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:
     """
     if not isinstance(model, BaseHadamard):
         raise TypeError(f"expected a fitted DANK or KNPL estimator, got {type(model).__name__}")
+    model = snapshot(model)
     points = model._checked_input(X)
     if "estimators_" not in vars(model):
         return _values(model, points)

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue, remedy
 from pliant.core.progress import Deadline, Progress, Result, Status
+from pliant.core.state import reads
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
@@ -447,21 +448,25 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         return values
 
     @property
+    @reads
     def lower_bound_(self) -> float:
         """Lower bound on the optimum: the dual objective, which a fit maximises."""
         return float(self.objective_)
 
     @property
+    @reads
     def upper_bound_(self) -> float:
         """Upper bound on the optimum; nan if the Gram matrix is not PSD."""
         return float(self.objective_ + self.dual_gap_)
 
     @property
+    @reads
     def relative_gap_(self) -> float:
         """The gap relative to 1 + abs(objective_ - objective_constant_), as for ``tol``."""
         return float(self.dual_gap_ / (1.0 + abs(self.objective_ - self.objective_constant_)))
 
     @property
+    @reads
     def adaptation_(self) -> AdaptiveMatrix:
         """F on the training points of positive weight, in implicit form."""
         return self.kernel_.adaptation()

@@ -70,7 +70,7 @@ def _check_algorithm(name: str, value: Any) -> None:
     if isinstance(value, LABRBFAlgorithm | LABRBFPaperAlgorithm):
         check_parameters(value)
     else:
-        check_choice(f"{name}, if not a LABRBFAlgorithm,", value, ("default",))
+        check_choice(f"{name}, if not an instance of an algorithm,", value, ("default",))
 
 
 @dataclass(eq=False, repr=False)
@@ -223,6 +223,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                         f"expected {name}={value} with algorithm={algorithm}, as in "
                         f"LABRBFRegressor.from_paper, got {getattr(self, name)!r}"
                     )
+            if self.alpha == "auto":
+                raise ValueError(
+                    f"expected a number for alpha with algorithm={algorithm}, such as 1e-3, got "
+                    "'auto'"
+                )
         learned = "auto" if algorithm == "default" else getattr(algorithm, "shrinkage", None)
         if fraction == 0 and "auto" in (self.alpha, learned):
             raise ValueError(
@@ -241,8 +246,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         got: Any = getattr(self, "classes_", None)
         if classes is not None and not np.array_equal(classes, got):
             raise ValueError(
-                f"expected labels {list(classes)} with warm_start=True, as in the "
-                f"previous fit, got {list(got)}"
+                f"expected labels {classes.tolist()} with warm_start=True, as in the "
+                f"previous fit, got {np.asarray(got).tolist()}"
             )
         if "interpolation" in {member.objective_ for member in members}:
             raise ValueError(
@@ -490,11 +495,13 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return values[:, 0] if self._single_output else values
 
     @property
+    @reads
     def kernel_(self) -> LocalRBFKernel:
         """The learned asymmetric kernel: ``kernel_(X, support_vectors_)``."""
         return join_kernels([member.kernel_ for member in self._joinable])
 
     @property
+    @reads
     def symmetric_kernel_(self) -> Kernel:
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
@@ -512,32 +519,38 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return WeightedSum(kernels, [len(parts) / n_members for parts in groups.values()])
 
     @property
+    @reads
     def support_(self) -> Indices:
         """Indices of the support points in the training data."""
         return np.concatenate([member.support_ for member in self._active])
 
     @property
+    @reads
     def support_vectors_(self) -> Array:
         """Support points, shape (n_support, n_features), in the units of the features."""
         return np.vstack([member.kernel_.centres for member in self._active])
 
     @property
+    @reads
     def bandwidths_(self) -> Array:
         """Bandwidths, shape (n_support, n_features), in inverse units; 0 for constant features."""
         return np.vstack([member.kernel_.bandwidths for member in self._joinable])
 
     @property
+    @reads
     def dual_coef_(self) -> Array:
         """Coefficients of the support points: (n_support,), or (n_support, n_outputs)."""
         members = self._joinable
         return self._squeeze(np.vstack([member.dual_coef_ for member in members]) / len(members))
 
     @property
+    @reads
     def linear_coef_(self) -> Array:
         """Coefficients of the features: (n_features,), or (n_features, n_outputs)."""
         return self._squeeze(np.mean([m.linear_part()[0] for m in self._joinable], axis=0))
 
     @property
+    @reads
     def intercept_(self) -> Any:
         """Intercept, a float or an array of shape (n_outputs,)."""
         intercept = np.mean([m.linear_part()[1] for m in self._joinable], axis=0)
@@ -569,6 +582,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return [member.objective_history_ for member in self.members_]
 
     @property
+    @reads
     def feature_relevance_(self) -> Array:
         """Each feature's share of the change in f under its permutation, shape (n_features,)."""
         relevance = np.sum(list(map(LABRBFMember.relevance, self._active)), axis=0)
@@ -580,6 +594,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return self.feature_relevance_
 
     @property
+    @reads
     def feature_relevance_spread_(self) -> Array:
         """Standard deviation of each feature's share over the members; nan for one member."""
         shares = np.array([member.relevance() for member in self._active])
@@ -587,6 +602,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return shares.std(axis=0, ddof=1) if n_members > 1 else np.full(n_features, np.nan)
 
     @property
+    @reads
     def support_relevance_(self) -> Array:
         """Features' shares of the squared slope of each term, shape (n_support, n_features)."""
         slopes = np.vstack([member.support_slopes_ for member in self._active])
@@ -638,6 +654,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         names = _check_feature_names_in(self)
         return explain(self._active, points, count, names, single=self._single_output)
 
+    @reads
     def summary(self) -> Summary:
         """Summarise the fitted model.
 

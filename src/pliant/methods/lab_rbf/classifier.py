@@ -33,6 +33,7 @@ from pliant.core.validation import (
     class_codes,
     class_factors,
     plain,
+    positive_rows,
     validate_data,
 )
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
@@ -152,23 +153,25 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     ) -> tuple[Table, None]:
         n_min, reset = 1 if refit else 2, not refit
         X, y = validate_data(self, X, y, dtype=FLOAT_TYPES, ensure_min_samples=n_min, reset=reset)
+        used, weights, X, y = positive_rows(check_weights(sample_weight, X), X, y)
         if refit:
             unknown = np.setdiff1d(y, self.classes_)
             if len(unknown):
                 label = plain(unknown[0])
-                raise ValueError(f"expected labels in {list(self.classes_)}, got {label!r}")
+                raise ValueError(f"expected labels in {self.classes_.tolist()}, got {label!r}")
         else:
             self.classes_, _ = class_codes(y)
         if self.class_weight is not None:
-            weights = check_weights(sample_weight, X)
-            factors = class_factors(self.class_weight, self.classes_, y[weights > 0])
-            sample_weight = weights * factors[np.searchsorted(self.classes_, y)]
-        table = Table.from_arrays(X, _encode_labels(self.classes_, y), sample_weight)
+            factors = class_factors(self.class_weight, self.classes_, y)
+            weights = weights * factors[np.searchsorted(self.classes_, y)]
+        elif sample_weight is None:
+            weights = None
+        table = Table.from_arrays(X, _encode_labels(self.classes_, y), weights)
+        table = replace(table, numbers=used[table.numbers])
         if refit:
             return table, None
-        used = np.unique(y[table.numbers])
-        if len(used) < 2:
-            label = plain(used[0])
+        if len(self.classes_) < 2:
+            label = plain(self.classes_[0])
             raise ValueError(f"expected at least two classes, got one class: {label!r}")
         return table, None
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.progress import Deadline, Result, Status
+from pliant.core.state import reads
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
@@ -202,6 +203,7 @@ class BaseMKL(BaseSVM[Candidates]):
         """Short names of the kernels."""
         return short_names(self.kernels_, getattr(self, "feature_names_in_", None))
 
+    @reads
     def summary(self) -> Summary:
         """Return a summary of the fitted estimator.
 

@@ -230,6 +230,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         return in_blocks(points, len(coefficients), outputs)
 
+    @reads
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
 

@@ -134,9 +134,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         """
         check_parameters(self)
         data, y, weights = self._validate(X, y, sample_weight)
+        rows, weights, data, y = positive_rows(weights, data, y)
         y, weights = self._targets(y, weights)
         progress = FitProgress(self, X, y)
-        rows, weights, data, y = positive_rows(weights, data, y)
         kernel = self._resolve_kernel(data)
         problem = self._state_problem(data, kernel, y, weights)
         result = self._solve(problem, kernel, progress)
@@ -256,11 +256,13 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         self.converged_: bool = result.status is Status.CONVERGED
 
     @property
+    @reads
     def lower_bound_(self) -> float:
         """Lower bound on the minimum of the objective."""
         return float(self.objective_ - self.gap_)
 
     @property
+    @reads
     def upper_bound_(self) -> float:
         """Upper bound on the minimum of the objective: its value at the solution."""
         return float(self.objective_)
@@ -291,6 +293,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
         return in_blocks(points, len(coefficients), outputs)
 
+    @reads
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
 
@@ -508,7 +511,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
             raise ValueError(
                 f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
             )
-        factors = class_factors(self.class_weight, self.classes_, y[weights > 0])
+        factors = class_factors(self.class_weight, self.classes_, y)
         weights = weights * factors[codes]
         if len(self.classes_) == 2:
             return np.where(codes == 1, 1.0, -1.0), weights

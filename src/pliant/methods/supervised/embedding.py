@@ -351,12 +351,12 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return components.on_base(kernel, center=self.center)
 
     @property
+    @reads
     def kernel_(self) -> Kernel:
         """The learned kernel."""
         check_is_fitted(self)
         return self.learner_.kernel_
 
-    @reads
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the coordinates f(x) of each point, shape (n_samples, n_components).
@@ -377,6 +377,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         coordinates = self.components_
         return np.asarray(in_blocks(points, width, lambda X: coordinates(kernel(X, inputs))))
 
+    @reads
     def summary(self) -> Summary:
         """Return the summary of the learner."""
         check_is_fitted(self)

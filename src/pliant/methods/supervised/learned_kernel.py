@@ -148,7 +148,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         if labels.dtype.kind == "O":
             labels = check_labels(labels)
         check_classification_targets(labels)
-        known = ~where_equal(labels, self.unlabeled)
+        weights = check_weights(sample_weight, points)
+        known = ~where_equal(labels, self.unlabeled) & (weights > 0)
         self.classes_, known_codes = np.unique(labels[known], return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
@@ -158,13 +159,6 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         codes = np.full(len(labels), -1)  # -1 for an unknown class
         codes[known] = known_codes
         machine = self._check_machine()
-        weights = check_weights(sample_weight, points)
-        totals = np.bincount(known_codes, weights[known])
-        if not totals.all():
-            raise ValueError(
-                "expected samples of positive weight in each class, got none in class "
-                f"{plain(self.classes_[np.argmin(totals)])!r}"
-            )
         self.learner_: KernelLearner = self._prepare_learner(points.shape[1])
         if self.learner_._precomputed and not weights.all():
             # row numbers as points, as new points have kernel values with all samples
@@ -213,6 +207,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         return machine
 
     @property
+    @reads
     def kernel_(self) -> Kernel:
         """The scaled learned kernel."""
         check_is_fitted(self)
@@ -239,6 +234,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         """
         return self._outputs("predict", X)
 
+    @reads
     def summary(self) -> Summary:
         """Return the functions of the classifier, the scaled kernel, and the learner's results.
 

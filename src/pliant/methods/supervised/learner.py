@@ -132,7 +132,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Fit, and transform the training points. The parameters are the same as in `fit`."""
         return self.fit_gram(X, y, **pairs)
 
-    @reads
     @blas_limited
     def transform(self, X: npt.ArrayLike) -> Array:
         """Return the learned kernel values between new points and the training points.
@@ -196,6 +195,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         rows = np.arange(len(self.support_vectors_))
         return np.asarray(getattr(self, "members_", rows))
 
+    @reads
     def summary(self) -> Summary:
         """Return the kernel, the base kernel (None for a `SpectralKernel`), and the results.
 

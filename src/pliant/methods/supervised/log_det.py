@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
+from pliant.core.state import reads
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
@@ -232,6 +233,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             )
 
     @property
+    @reads
     def upper_bound_(self) -> float:
         """Upper bound on the optimum; nan if K violates a hard bound."""
         return self.objective_ if np.isfinite(self.dual_gap_) else np.nan
@@ -244,6 +246,7 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             "bounds": [self.similar_bound_, self.dissimilar_bound_],
         }
 
+    @reads
     def summary(self) -> Summary:
         """Return the learner's summary, with the convergence of the solver.
 

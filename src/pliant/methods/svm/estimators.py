@@ -289,6 +289,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
                 )
             warnings.warn(text, ConvergenceWarning, stacklevel=stack_level())
 
+    @reads
     def summary(self) -> Summary:
         """Return a summary with one function or, for more than two classes, one per pair.
 
@@ -334,6 +335,7 @@ class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
         return float(self.objective_)
 
     @property
+    @reads
     def relative_gap_(self) -> float:
         """The gap relative to the objective, as for ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
@@ -455,14 +457,11 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
         self, X: Any, y: Any, sample_weight: npt.ArrayLike | None
     ) -> tuple[Array, Indices, list[SVMProblem]]:
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        used, weights, points, y = positive_rows(check_weights(sample_weight, X), X, y)
         self.classes_, codes = class_codes(y)
-        weights = check_weights(sample_weight, X)
-        used, weights, points, codes, y = positive_rows(weights, X, codes, y)
-        present = np.unique(codes)
-        if len(present) < 2:
+        if len(self.classes_) < 2:
             raise ValueError(
-                f"expected at least two classes, got one class: "
-                f"{plain(self.classes_[present[0]])!r}"
+                f"expected at least two classes, got one class: {plain(self.classes_[0])!r}"
             )
         # C_i = C w_i c(y_i), with sample weights w and class weights c
         weights = weights * class_factors(self.class_weight, self.classes_, y)[codes]
@@ -473,11 +472,6 @@ class SVMClassifier(ClassifierMixin, BaseSVM[Base]):
             # label +1 for the second class, which f > 0 predicts
             pair = np.flatnonzero((codes == low) | (codes == high))
             signs = np.where(codes[pair] == high, 1.0, -1.0)
-            if len(np.unique(signs)) < 2:
-                raise ValueError(
-                    f"expected samples of positive weight in both classes "
-                    f"{plain(self.classes_[low])!r} and {plain(self.classes_[high])!r}"
-                )
             problems.append(
                 SVMProblem(points[pair], used[pair], signs, weights[pair], float(self.C))
             )

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pliant.core.linalg import nearest_rows
 from pliant.core.progress import Progress, Result, Status
+from pliant.core.state import reads
 from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     Constraint,
@@ -289,16 +290,19 @@ class BaseGKL(BaseSVM[Kernel]):
         return np.asarray(inner_kernel(self.kernel_).factor)
 
     @property
+    @reads
     def shape_matrix_(self) -> Array:
         """P, shape (n_P, n_P), of trace n_P."""
         return self.shape_factor_ @ self.shape_factor_.T
 
     @property
+    @reads
     def rank_(self) -> int:
         """The rank of P."""
         return int(self.shape_factor_.shape[1])
 
     @property
+    @reads
     def n_svm_solves_(self) -> int | Indices:
         """Number of SVMs solved; an array with one number per pair for more than two classes."""
         solves: int | Indices = self.n_iter_
@@ -576,11 +580,13 @@ class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
         return build_tessellated(X, int(self.degree), self.delta, self.scale)
 
     @property
+    @reads
     def lower_(self) -> Array:
         """The lower corner of the box, shape (n_features,), in scaled features."""
         return _corner(self, "lower")
 
     @property
+    @reads
     def upper_(self) -> Array:
         """The upper corner of the box, shape (n_features,), in scaled features."""
         return _corner(self, "upper")
