@@ -468,7 +468,11 @@ def as_kernel(
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
         if kernel == "tl1":  # .7 times the 1-norm diameter of the bounding box of X
             return TL1(0.7 * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1])))
-        return Precomputed(check_kernel_values(X, kernel)) if kernel == "precomputed" else Linear()
+        if kernel == "linear":
+            return Linear()
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"expected a square Gram matrix of shape (n, n), got {X.shape}")
+        return Precomputed(check_kernel_values(X, kernel))
     _refuse_gamma(gamma, "gamma applies only to kernels given by name; set it on the kernel object")
     if isinstance(kernel, Kernel):
         kernel._check_kernels()

@@ -548,7 +548,7 @@ def _coefficient_sizes(machine: Any, points: Array) -> Array:
     if len(functions) != 1 or functions[0].n_support is None:
         return np.zeros(len(points))
     fitted, support = functions[0].estimator, machine.support_vectors_
-    if fitted is not machine:  # only some points of the learned kernel have coefficients
+    if hasattr(machine, "machine_"):  # only some points of the learned kernel have coefficients
         support = support[getattr(fitted, "support_", slice(0))]
     coefficients = np.atleast_2d(fitted.dual_coef_)
     sizes = np.abs(coefficients).sum(axis=0)

@@ -167,8 +167,6 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         used = points if self._precomputed else positive_rows(weights, points)[-1]
         kernel = as_kernel(self.kernel, used, self.gamma, names)
         gram = points if self._precomputed else kernel._between_sets(points, points)
-        if gram.shape[0] != gram.shape[1]:
-            raise ValueError(f"expected a square Gram matrix of shape (n, n), got {gram.shape}")
         self._solve(gram, targets, weights)
         self.kernel_ = None if self._precomputed else kernel
         self.support_vectors_ = None if self._precomputed else points.copy()
