@@ -29,6 +29,7 @@ from pliant.core.validation import (
     check_weights,
     in_memory,
     is_collection,
+    refuse_masked,
 )
 
 R = TypeVar("R")
@@ -290,16 +291,18 @@ def _kept(name: str, values: Any) -> tuple[Any, Any]:
     delayed, da = load("dask.delayed").delayed, load("dask.array")
     try:
         pieces = np.ravel(values.to_delayed())
-        blocks = load().persist(*(delayed(in_memory)(name, piece) for piece in pieces))
+        blocks = load().persist(*(delayed(np.asanyarray)(piece) for piece in pieces))
         parts = compute(blocks)
-        whole = np.concatenate(parts)
+        masked = any(isinstance(part, np.ma.MaskedArray) for part in parts)
+        whole = (np.ma if masked else np).concatenate(parts)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(f"expected {name} as an array: {one_line(error)}") from error
+    refuse_masked(name, whole)
     arrays = [
         da.from_delayed(block, part.shape, part.dtype)
         for block, part in zip(blocks, parts, strict=True)
     ]
-    return whole, da.concatenate(arrays)
+    return np.asarray(whole), da.concatenate(arrays)
 
 
 def _in_memory(name: str, values: Any, n: int) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge

@@ -82,3 +82,17 @@ def test_a_prediction_depends_on_its_batch_but_not_on_the_order():
     np.testing.assert_allclose(backwards[::-1], together, rtol=0, atol=1e-13)
     nearest = DANKClassifier(C=4, tau=0.0, eta=0.5, extension="nearest").fit(X, y)
     np.testing.assert_allclose(alone, nearest.decision_function(batch), rtol=0, atol=1e-12)
+
+
+def test_a_model_that_changes_meanwhile_gives_values_of_the_old_one(monkeypatch):
+    X, y = classification_data(seed=0)
+    model, other = DANKClassifier().fit(X, y), DANKClassifier().fit(X[:-4], y[:-4])
+    expected, check = batch_decision_function(model, X), DANKClassifier._checked_input
+
+    def change_and_check(fitted, points):
+        model.__dict__ = dict(vars(other))
+        return check(fitted, points)
+
+    monkeypatch.setattr(DANKClassifier, "_checked_input", change_and_check)
+    np.testing.assert_array_equal(batch_decision_function(model, X), expected)
+    assert len(model.support_) == len(other.support_)

@@ -169,6 +169,13 @@ def twin(model, rows, points, y, weights=None):
     return Twin(**model.get_params()).fit(points[rows], y[rows], some)
 
 
+def test_masked_entries_of_a_partition_are_refused():
+    masked = da.ma.masked_array(partition(Y, 300), partition(np.arange(900) == 331, 300))
+    message = r"^expected y without masked entries, got 1 of 900 masked, the first at row 331:"
+    with pytest.raises(ValueError, match=message):
+        quick().fit(partition(X, 300), masked)
+
+
 @pytest.mark.usefixtures("sampled")
 def test_a_partition_that_cannot_be_read_again_leaves_the_old_model():
     model = quick().fit(X, Y)

@@ -23,7 +23,7 @@ from pliant.methods.lab_rbf.objective import (
     dual_ridge_path,
     ridge_path,
 )
-from pliant.methods.lab_rbf.printed import Interpolation
+from pliant.methods.lab_rbf.paper import Interpolation
 from tests.reference import naive_local as naive
 
 OBJECTIVES = ("ridge", "evidence", "interpolation")

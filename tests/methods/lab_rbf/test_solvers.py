@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import rosen, rosen_der
 
 from pliant.core.progress import Status
-from pliant.methods.lab_rbf.printed import adam
+from pliant.methods.lab_rbf.paper import adam
 from pliant.methods.lab_rbf.solvers import GRADIENT_STEP_CAP, PATIENCE, STEP_CAP, descend
 
 

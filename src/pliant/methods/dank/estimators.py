@@ -225,13 +225,14 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         self._warn_of_unequal_scales(kernel, points)
         if isinstance(kernel, Precomputed) or self._stores_gram(len(points), kernel.psd):
             gram, psd = self._check_gram(kernel, points)
-            return TrainingGram(kernel, used, DenseRows(gram), psd)
+            return TrainingGram(kernel, used, gram=DenseRows(gram), psd=psd)
         if not made_of(kernel, Precomputed, FunctionKernel):
-            return TrainingGram(kernel, used, None, psd=True)
+            return TrainingGram(kernel, used, gram=None, psd=True)
         # a user's function without a stored Gram matrix is tested on a sample
         sample = np.unique(np.linspace(0, len(points) - 1, SAMPLE_SIZE).astype(np.intp))
         try:
-            return TrainingGram(kernel, used, None, self._check_gram(kernel, points[sample])[1])
+            _, psd = self._check_gram(kernel, points[sample])
+            return TrainingGram(kernel, used, gram=None, psd=psd)
         except ValueError as error:
             rows = f"tested on {len(sample)} equally spaced rows of X"
             raise ValueError(f"{error} ({rows})") from None
@@ -448,7 +449,6 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         return values
 
     @property
-    @reads
     def lower_bound_(self) -> float:
         """Lower bound on the optimum: the dual objective, which a fit maximises."""
         return float(self.objective_)
@@ -466,7 +466,6 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         return float(self.dual_gap_ / (1.0 + abs(self.objective_ - self.objective_constant_)))
 
     @property
-    @reads
     def adaptation_(self) -> AdaptiveMatrix:
         """F on the training points of positive weight, in implicit form."""
         return self.kernel_.adaptation()

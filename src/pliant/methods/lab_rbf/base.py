@@ -54,7 +54,7 @@ from pliant.methods.lab_rbf.members import (
     join_kernels,
     mean_expansion,
 )
-from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm, PaperTrainer
+from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm, PaperTrainer
 from pliant.methods.lab_rbf.table import Table, feature_limits
 from pliant.methods.lab_rbf.trainer import FitState, Layer, Loss, MemberSettings, Trainer
 from pliant.methods.summary import FunctionSummary, Summary

@@ -42,7 +42,7 @@ from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
 from pliant.methods.lab_rbf.objective import cholesky_factor
-from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import FitState
 from pliant.methods.svm.estimators import documented_as

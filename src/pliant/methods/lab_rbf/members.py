@@ -1,7 +1,7 @@
 """Members of a LAB-RBF model: expansions in a kernel with local bandwidths.
 
-A `Basis` is the features of an expansion, and a `LearnedBasis` also says how its bandwidths were
-learned. An `Expansion` has coefficients, too; a `LABRBFMember` is both. They are values: `replace`
+A `Basis` computes the features of an expansion, and a `LearnedBasis` also says how its bandwidths
+were learned. An `Expansion` adds coefficients; a `LABRBFMember` is both. They are values: `replace`
 makes a changed copy.
 """
 
@@ -268,9 +268,9 @@ def ridge_fits(
     bases: Sequence[LearnedBasis], table: Table, n_jobs: int | None
 ) -> list[Coefficients]:
     """Compute c and v of each basis by ridge regression on all rows; b is the mean of Y."""
-    width = max(len(basis.kernel_.centres) for basis in bases) + table.X.shape[1]
     if len(table) == table.n_rows < table.X.shape[1]:
         return [_dual_ridge_fit(basis, table) for basis in bases]
+    width = max(len(basis.kernel_.centres) for basis in bases) + table.X.shape[1]
     sums = table.sum_blocks(partial(_block_sums, bases, table.mean), width, n_jobs)
     paths = (
         ridge_path(*each, np.array([basis.alpha_])) for basis, each in zip(bases, sums, strict=True)

@@ -49,7 +49,7 @@ from pliant.methods.lab_rbf.collection import draw_sample
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
 from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, ridge_fits
-from pliant.methods.lab_rbf.printed import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
 from pliant.methods.svm.estimators import documented_as

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.linalg
@@ -72,13 +72,6 @@ class LABRBFPaperAlgorithm(BaseEstimator):
         check_parameters(self)
 
 
-class Learned(NamedTuple):
-    """Positions of the centres among the training rows, and their log theta^2."""
-
-    positions: Indices
-    log_squares: Array
-
-
 @dataclass(frozen=True, eq=False)
 class PaperTrainer:
     """Trains the members of one model by the paper's algorithm."""
@@ -112,11 +105,11 @@ class PaperTrainer:
             history.append(progress.objective)
             return self.deadline(progress)
 
-        learned = self._add_centres(rows, rng, record)
-        objective = self._build_objective(rows, learned.positions)
-        s = self._minimise(objective, learned.log_squares, self.max_iter, rng, record)
+        positions, s = self._add_centres(rows, rng, record)
+        objective = self._build_objective(rows, positions)
+        s = self._minimise(objective, s, self.max_iter, rng, record)
         c, (middle, half) = objective.coefficients(s), table.scale
-        centres = used[learned.positions]
+        centres = used[positions]
         basis = LearnedBasis(
             kernel_=build_kernel(table.points(centres), s, self.profile, warp),
             warp_=warp,
@@ -137,8 +130,11 @@ class PaperTrainer:
 
     def _add_centres(
         self, rows: Table, rng: RandomState, record: Callable[[Progress], bool]
-    ) -> Learned:
-        """Draw half of the centres, and add rows with the largest residuals (Algorithm 1)."""
+    ) -> tuple[Indices, Array]:
+        """Draw half of the centres, and add rows with the largest residuals (Algorithm 1).
+
+        Return the positions of the centres among the rows, and their log theta^2.
+        """
         distinct = distinct_rows(rows.X)
         n_centres = min(self.n_support, len(distinct))
         drawn = rng.choice(len(distinct), min((self.n_support + 1) // 2, n_centres), replace=False)
@@ -155,7 +151,7 @@ class PaperTrainer:
             new = new[: min(batch, n_centres - len(positions))]
             positions = np.concatenate([positions, new])
             s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
-        return Learned(positions, s)
+        return positions, s
 
     def _build_objective(self, rows: Table, positions: Indices) -> Interpolation:
         """Build the objective for the rows at some positions as centres."""
