@@ -113,6 +113,17 @@ def test_demsar_example_and_to_dict():
     assert data["sentence"] == found.sentence()
 
 
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([[0.8, 0.9, 0.7]] * 2, "; DANK has the best average rank, 1.0, "),
+        ([[0.8, 0.9, 0.7], [0.9, 0.8, 0.7]], " and DANK have the best average rank, 1.5."),
+    ],
+)
+def test_equal_ranks_are_called_equal(scores, words):
+    assert across(results_of(scores, METHODS[:3])).sentence().count(words) == 1
+
+
 def test_ranks_combine_tables_of_different_tasks():
     """Accuracy is maximised and RMSE, on a much larger scale, is minimised."""
     scores = [[0.8, 0.9, 0.7]] * 4 + [[3e4, 2.5e4, 4e4]] * 4

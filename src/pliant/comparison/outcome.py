@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -299,10 +300,13 @@ class Across:
         if p < LEVEL:
             apart = f"{self.critical_difference:.1f}"
             differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
+        equal = np.isclose(self.ranks, self.ranks[0], rtol=0, atol=1e-9)
+        best = [entry.title for entry in compress(self.methods, equal)]
         return (
             f"Over {len(self.tables)} tables the {len(self.methods)} methods {differ} "
-            f"significantly (Friedman's test, {shown}); {self.methods[0].title} has the best "
-            f"average rank, {self.ranks[0]:.1f}{far}."
+            f"significantly (Friedman's test, {shown}); {listed(best)} "
+            f"{'has' if len(best) == 1 else 'have'} the best average rank, "
+            f"{self.ranks[0]:.1f}{far}."
         )
 
     def to_dict(self) -> dict[str, Any]:
