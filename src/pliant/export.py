@@ -111,13 +111,15 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
     """
     graph = OnnxGraph(np.dtype(check_choice("dtype", dtype, ("float64", "float32"))))
     check_is_fitted(model)
-    members = model._active if isinstance(model, BaseLABRBF) else [_as_expansion(model)]
-    f: Any = np.mean([member.intercept_ for member in members], axis=0)
+    members = model._terms if isinstance(model, BaseLABRBF) else [_as_expansion(model)]
+    f: Any = np.sum([member.intercept_ for member in members], axis=0)
     groups: dict[bytes, list[Expansion]] = {}
     for member in members:
-        groups.setdefault(member.warp_.key(), []).append(member)
+        kernel = member.kernel_
+        warp = member.warp_ if member.mixing is None else kernel.warp
+        groups.setdefault(kernel.profile.encode() + warp.key(), []).append(member)
     for group in groups.values():
-        f = _add_members(graph, group, len(members), f)
+        f = _add_members(graph, group, f)
     if hasattr(model, "classes_"):
         _add_classes(graph, model, f)
     else:
@@ -167,12 +169,11 @@ def _radial_parameters(kernel: Kernel | None, name: str) -> tuple[str, Array]:
     raise ValueError(f"expected {name} with a Gaussian or Matern kernel for ONNX, got {got}")
 
 
-def _add_members(graph: OnnxGraph, members: list[Expansion], n: int, f: str | Array) -> str:
-    """Add the expansions of members with the same transform, divided by n, to f."""
+def _add_members(graph: OnnxGraph, members: list[Expansion], f: str | Array) -> str:
+    """Add the expansions of members with the same transform and profile to f."""
     warp, profile, add = members[0].warp_, members[0].kernel_.profile, graph.add
     order = np.argsort(warp.kinds, kind="stable")
     C = warp(np.vstack([member.kernel_.centres for member in members]))[:, order]
-    theta = np.vstack([member.mapped_bandwidths() for member in members])[:, order]
     low, high = warp(members[0].limits_)[:, order]
     u = "X" if warp.affine else _add_transforms(graph, warp)
     centres, slopes = warp.centres[order], warp.slopes[order]
@@ -180,8 +181,14 @@ def _add_members(graph: OnnxGraph, members: list[Expansion], n: int, f: str | Ar
     rounding = (centres.astype(graph.dtype) - centres) * slopes  # float32 rounds the centres
     u = add("Add", u, rounding) if rounding.any() else u
     u = add("Min", add("Max", u, low), high)
+    z, mixing = u, members[0].mixing
+    if mixing is None:
+        theta = np.vstack([member.mapped_bandwidths() for member in members])[:, order]
+    else:  # z = A'u
+        theta = np.vstack([member.kernel_.bandwidths for member in members])
+        z, C = add("MatMul", u, mixing[order]), C @ mixing[order]
     mean = C.mean(axis=0)  # products lose digits far from the origin
-    p = add("Sub", u, mean)
+    p = add("Sub", z, mean)
     w = centre_products(theta * theta, C - mean).T
     # D = [p o p, p] w[:-1] + w[-1]; with r = sqrt(factor D), h is exp(-D), exp(-r),
     # (1 + r) exp(-r) or (1 + r + r^2/3) exp(-r)
@@ -200,8 +207,8 @@ def _add_members(graph: OnnxGraph, members: list[Expansion], n: int, f: str | Ar
         if profile == "matern52":
             r = add("Mul", r, add("Add", add("Div", r, 3.0), 1.0))
         K = add("Mul", K, add("Add", r, 1.0))
-    v = np.sum([member.linear_coef_ for member in members], axis=0)[order] / n
-    f = add("Gemm", K, np.vstack([member.dual_coef_ for member in members]) / n, f)
+    v = np.sum([member.linear_coef_ for member in members], axis=0)[order]
+    f = add("Gemm", K, np.vstack([member.dual_coef_ for member in members]), f)
     return add("Gemm", u, v, f) if v.any() else f
 
 

@@ -319,7 +319,9 @@ class BandwidthDisplay(FeatureDisplay):
         """
         machine = last_step(model)
         summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
-        chosen = np.flatnonzero(machine.averaged_)  # the members used for prediction
+        # the local members used for prediction
+        local = np.arange(len(machine._local_members))
+        chosen = local[machine.weights_[local] > 0]
         parts = [machine.members_[k].mapped_bandwidths() for k in chosen]
         numbers = np.repeat(chosen, [len(part) for part in parts])
         names = feature_labels(feature_names, machine, parts[0].shape[1])

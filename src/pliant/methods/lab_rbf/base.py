@@ -22,7 +22,7 @@ from pliant.core.estimators import BaseEstimator
 from pliant.core.progress import CallbackSupport, Deadline, FitProgress
 from pliant.core.state import reads, updates
 from pliant.core.threads import blas_limited, threads_for
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     automatic,
@@ -32,6 +32,7 @@ from pliant.core.validation import (
     check_job_count,
     check_parameters,
     check_random_state,
+    check_vector,
     integer,
     is_collection,
     moderate_number,
@@ -44,19 +45,22 @@ from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.collection import Encode, draw_sample
+from pliant.methods.lab_rbf.dense import DenseFit, learn_dense
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel
+from pliant.methods.lab_rbf.kernel import PROFILES, JoinedRBFKernel, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     Coefficients,
     LABRBFMember,
     LearnedBasis,
     correlated_pairs,
+    FitState,
+    contributing,
     join_kernels,
-    mean_expansion,
+    sum_expansions,
 )
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm, PaperTrainer
 from pliant.methods.lab_rbf.table import Table, feature_limits
-from pliant.methods.lab_rbf.trainer import FitState, Layer, Loss, MemberSettings, Trainer
+from pliant.methods.lab_rbf.trainer import Layer, Loss, MemberSettings, Trainer
 from pliant.methods.summary import FunctionSummary, Summary
 
 FLOAT_TYPES = (np.float64, np.float32)
@@ -84,12 +88,16 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         With n >= 4000 samples, a member learns the bandwidths of 400 support points. It then adds
         random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
         bandwidths of the nearest learned one. Support points are distinct training samples.
-    profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-        Profile of the kernel: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the authors'
-        code), or the Matern function with smoothness 5/2.
+    profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
+        Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
+        authors' code), or the Matern function with smoothness 3/2 or 5/2.
     n_members : int, default=4
-        Number of members (expansions) to average. Members have different support points and
+        Number of local members (expansions) to average. They have different support points and
         held-out samples; a member whose held-out loss exceeds twice the median does not contribute.
+    dense : bool, default=True
+        If True, add dense members: kernel ridge regression with all samples as support points, at
+        most 4000 in total, in a metric that a local member has learned. Their hyperparameters and
+        their weight, which may be 0, are chosen on the held-out samples.
     algorithm : "default", LABRBFAlgorithm or LABRBFPaperAlgorithm, default="default"
         Objective and initialization of the bandwidths; see `pliant.methods.LABRBFAlgorithm`, and
         `pliant.methods.LABRBFPaperAlgorithm` for the paper's algorithm.
@@ -130,18 +138,19 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     Attributes
     ----------
-    kernel_ : LocalRBFKernel
-        Learned kernel with the support points of all members. If members transform the features
-        differently, ``kernel_``, ``dual_coef_``, ``linear_coef_``, ``intercept_`` and
-        ``bandwidths_`` are unavailable; use ``members_``.
+    kernel_ : LocalRBFKernel or JoinedRBFKernel
+        Learned kernel with the support points of all members of positive weight. It is joined from
+        the kernels of the members unless they have one transform and one profile.
     support_ : array of shape (n_support,)
         Indices of the support points in the training data, member by member.
     support_vectors_ : array of shape (n_support, n_features)
         Support points in the units of the features.
     bandwidths_ : array of shape (n_support, n_features)
-        Bandwidths theta in inverse units of the features; 0 for constant features.
+        Bandwidths theta in inverse units of the features; 0 for constant features. For a dense
+        member with the metric M, sqrt(M_jj). If members transform the features differently,
+        ``bandwidths_``, ``linear_coef_`` and ``intercept_`` are unavailable; use ``members_``.
     dual_coef_ : array of shape (n_support,) or (n_support, n_outputs)
-        Coefficients c, divided by the number of members. The classifier has a column per class for
+        Coefficients c times the weight of the member. The classifier has a column per class for
         more than two classes.
     linear_coef_ : array of shape (n_features,) or (n_features, n_outputs)
         Coefficients v; 0 without a linear part.
@@ -165,9 +174,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Pairs of features with an absolute rank correlation above 0.8 on at most 1000 training
         samples, strongest first. Either feature of a pair may get the relevance of both.
     members_ : list of LABRBFMember
-        Members of the model.
-    averaged_ : array of bool of shape (n_members,)
-        True for members that contribute to predictions.
+        Members of the model: local members, then dense ones.
+    weights_ : array of shape (n_members,)
+        Weights of the members in the predictions; their sum is 1.
     limits_ : array of shape (2, n_features)
         Minimum and maximum to which features are clipped: the range of the training points,
         extended by an eighth of the range at both ends.
@@ -179,6 +188,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "n_support": automatic(integer(least=1), named=True),
         "profile": one_of(PROFILES),
         "n_members": integer(least=1),
+        "dense": check_flag,
         "algorithm": _check_algorithm,
         "transforms": optional(one_of(("auto",))),
         "alpha": automatic(moderate_number(), named=True),
@@ -192,8 +202,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     n_support: int | Literal["auto"] = "auto"
     _: KW_ONLY
-    profile: Literal["gaussian", "laplacian", "matern52"] = "gaussian"
+    profile: Literal["gaussian", "laplacian", "matern32", "matern52"] = "gaussian"
     n_members: int = 4
+    dense: bool = True
     algorithm: Literal["default"] | LABRBFAlgorithm | LABRBFPaperAlgorithm = "default"
     transforms: Literal["auto"] | None = "auto"
     alpha: float | Literal["auto"] = "auto"
@@ -207,7 +218,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     verbose: bool = False
 
     members_: list[LABRBFMember] = field(init=False)
-    averaged_: Mask = field(init=False)
+    weights_: Array = field(init=False)
     n_iter_: int = field(init=False)
     correlated_features_: Indices = field(init=False)
 
@@ -242,7 +253,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     def _check_warm_start(self, state: Self) -> None:
         """Raise ValueError if the data or parameters do not match the previous fit `state`."""
-        members, classes = state.members_, getattr(state, "classes_", None)
+        members, classes = state._local_members, getattr(state, "classes_", None)
         got: Any = getattr(self, "classes_", None)
         if classes is not None and not np.array_equal(classes, got):
             raise ValueError(
@@ -368,19 +379,36 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             learns_shared=algorithm.initial_bandwidth == "auto",
         )
 
+    def _learn_dense(
+        self, table: Table, fits: list[FitState], trainer: Trainer
+    ) -> DenseFit | None:
+        """Learn dense members from the local ones that contribute; None if there are none."""
+        if not self.dense or trainer.deadline.stopped:
+            return None
+        used = [fit for fit in compress(fits, contributing(fits)) if fit.metrics is not None]
+        return learn_dense(table, used, int(trainer.seeds[0]), self.n_jobs) if used else None
+
     def _store_members(
-        self, table: Table, fits: list[FitState], coefficients: list[Coefficients]
+        self,
+        table: Table,
+        fits: list[FitState],
+        dense: DenseFit | None,
+        coefficients: list[Coefficients],
     ) -> None:
-        """Store the members and their relevances, and select the members to average."""
-        self.members_ = []
-        for fit, each in zip(fits, coefficients, strict=True):
-            points = table.points(fit.split.final[: constants.SLOPE_ROWS])
-            self.members_.append(LABRBFMember.build(fit.basis, each, points))
-        losses = [1.0 - member.validation_score_ for member in self.members_]
+        """Store the members with their relevances, and their weights."""
+        bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
+        rows = [fit.split.final[: constants.SLOPE_ROWS] for fit in fits]
+        rows += [rows[0]] * (len(bases) - len(fits))
+        self.members_ = [
+            LABRBFMember.build(basis, each, table.points(some))
+            for basis, each, some in zip(bases, coefficients, rows, strict=True)
+        ]
         self.n_iter_ = sum(len(member.objective_history_) for member in self.members_)
         self.n_iter_ = max(1, self.n_iter_)
-        # Average members whose loss is at most twice the median, and all members if a loss is nan.
-        self.averaged_ = ~(np.array(losses) > 2.0 * np.median(losses))
+        share, used = 0.0 if dense is None else dense.weight, contributing(fits)
+        n_dense = len(bases) - len(fits)
+        local = np.where(used, (1.0 - share) / used.sum(), 0.0)
+        self.weights_ = np.append(local, np.full(n_dense, share / max(1, n_dense)))
         # Correlate the 1000 most relevant features on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
         features = np.sort(np.argsort(-self.feature_relevance_, kind="stable")[:1000])
@@ -452,25 +480,31 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         self.members_ = [LABRBFMember.build(basis, each, points) for basis, each in solved]
         return self
 
+    @property
+    def _local_members(self) -> list[LABRBFMember]:
+        """The members with bandwidths of their own."""
+        return [member for member in self.members_ if member.objective_ != "dense"]
+
     def __sklearn_is_fitted__(self) -> bool:
         """Return True after a completed fit."""
         return "members_" in vars(self)
 
     @property
-    def _active(self) -> list[LABRBFMember]:
-        """The members that contribute to predictions."""
-        return list(compress(self.members_, self.averaged_))
+    def _terms(self) -> list[LABRBFMember]:
+        """The members that contribute, times their weights: their sum is f."""
+        pairs = zip(self.members_, self.weights_, strict=True)
+        return [member.scaled(float(weight)) for member, weight in pairs if weight > 0]
 
     @property
     def _joinable(self) -> list[LABRBFMember]:
-        """The contributing members. Raises AttributeError if their feature transforms differ."""
-        active = self._active
-        if len({m.warp_.key() for m in active}) > 1:
+        """The weighted members. Raises AttributeError if their feature transforms differ."""
+        terms = self._terms
+        if len({m.warp_.key() for m in terms}) > 1:
             raise AttributeError(
                 f"the members of this {type(self).__name__} transform the features differently: "
-                "use the attributes of members_[k] (kernel_, dual_coef_ and so on)"
+                "use the attributes of members_[k] (kernel_, linear_coef_ and so on)"
             )
-        return active
+        return terms
 
     def _validate_points(self, X: npt.ArrayLike) -> Array:
         """Validate the points at which to predict."""
@@ -478,17 +512,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return np.asarray(validate_data(self, X, reset=False, dtype=FLOAT_TYPES))
 
     def _expand(self, X: npt.ArrayLike) -> Array:
-        """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
-        points, members = self._validate_points(X), self._active
-        n_centres = sum(len(member.support_) for member in members)
+        """Compute the weighted mean of the members' expansions, (n_samples, n_outputs)."""
+        points, terms = self._validate_points(X), self._terms
+        n_centres = sum(len(term.support_) for term in terms)
         worth_it = len(points) * n_centres >= 10 * constants.MIN_THREADED
         parallel = Parallel(threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
         blocks = (points[start : start + 8192] for start in range(0, len(points), 8192))
-        return np.concatenate(parallel(delayed(mean_expansion)(members, X) for X in blocks))
+        return np.concatenate(parallel(delayed(sum_expansions)(terms, X) for X in blocks))
 
     def _map_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
         """Apply a function to blocks of points, converted to float64."""
-        width = max(len(member.support_) for member in self._active) + points.shape[1]
+        width = max(len(member.support_) for member in self.members_) + points.shape[1]
         return np.asarray(in_blocks(points, width, lambda block: outputs(block.astype(float))))
 
     def _squeeze(self, values: Array) -> Array:
@@ -496,64 +530,66 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     @reads
-    def kernel_(self) -> LocalRBFKernel:
+    def kernel_(self) -> LocalRBFKernel | JoinedRBFKernel:
         """The learned asymmetric kernel: ``kernel_(X, support_vectors_)``."""
-        return join_kernels([member.kernel_ for member in self._joinable])
+        return join_kernels([term.kernel_ for term in self._terms])
 
     @property
     @reads
     def symmetric_kernel_(self) -> Kernel:
         """A symmetric kernel with the learned bandwidths, for methods that cannot use ``kernel_``.
 
-        Each feature has one bandwidth, the geometric mean over the support points of all members.
-        If members transform the features differently, this is a weighted mean of such kernels, one
-        for each transform.
+        Each feature has one bandwidth, the geometric mean over the support points of the local
+        members. If these transform the features differently, or there are dense members, this is a
+        mean of such kernels and of the kernels of the dense members, with the members' weights.
         """
-        groups: dict[bytes, list[LocalRBFKernel]] = {}
-        for member in self._active:
-            groups.setdefault(member.warp_.key(), []).append(member.kernel_)
-        kernels = [join_kernels(parts).symmetric_kernel() for parts in groups.values()]
-        if len(kernels) == 1:
-            return kernels[0]
-        n_members = len(self._active)
-        return WeightedSum(kernels, [len(parts) / n_members for parts in groups.values()])
+        groups: dict[bytes, list[tuple[LocalRBFKernel, float]]] = {}
+        for k, (member, weight) in enumerate(zip(self.members_, self.weights_, strict=True)):
+            key = b"%d" % k if member.objective_ == "dense" else member.warp_.key()
+            if weight > 0:
+                groups.setdefault(key, []).append((member.kernel_, float(weight)))
+        kernels, weights = [], []
+        for group in groups.values():
+            parts, shares = zip(*group, strict=True)
+            kernels.append(join_kernels(list(parts)).symmetric_kernel())
+            weights.append(sum(shares))
+        return kernels[0] if len(kernels) == 1 else WeightedSum(kernels, weights)
 
     @property
     @reads
     def support_(self) -> Indices:
         """Indices of the support points in the training data."""
-        return np.concatenate([member.support_ for member in self._active])
+        return np.concatenate([term.support_ for term in self._terms])
 
     @property
     @reads
     def support_vectors_(self) -> Array:
         """Support points, shape (n_support, n_features), in the units of the features."""
-        return np.vstack([member.kernel_.centres for member in self._active])
+        return np.vstack([term.kernel_.centres for term in self._terms])
 
     @property
     @reads
     def bandwidths_(self) -> Array:
         """Bandwidths, shape (n_support, n_features), in inverse units; 0 for constant features."""
-        return np.vstack([member.kernel_.bandwidths for member in self._joinable])
+        return np.vstack([term.bandwidths() for term in self._joinable])
 
     @property
     @reads
     def dual_coef_(self) -> Array:
         """Coefficients of the support points: (n_support,), or (n_support, n_outputs)."""
-        members = self._joinable
-        return self._squeeze(np.vstack([member.dual_coef_ for member in members]) / len(members))
+        return self._squeeze(np.vstack([term.dual_coef_ for term in self._terms]))
 
     @property
     @reads
     def linear_coef_(self) -> Array:
         """Coefficients of the features: (n_features,), or (n_features, n_outputs)."""
-        return self._squeeze(np.mean([m.linear_part()[0] for m in self._joinable], axis=0))
+        return self._squeeze(np.sum([m.linear_part()[0] for m in self._joinable], axis=0))
 
     @property
     @reads
     def intercept_(self) -> Any:
         """Intercept, a float or an array of shape (n_outputs,)."""
-        intercept = np.mean([m.linear_part()[1] for m in self._joinable], axis=0)
+        intercept = np.sum([m.linear_part()[1] for m in self._joinable], axis=0)
         return float(intercept[0]) if self._single_output else intercept
 
     @property
@@ -563,7 +599,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
     @property
     def alpha_(self) -> Array:
-        """Ridge penalty of each member's coefficients."""
+        """Penalty of each member's coefficients."""
         return np.array([member.alpha_ for member in self.members_])
 
     @property
@@ -585,7 +621,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @reads
     def feature_relevance_(self) -> Array:
         """Each feature's share of the change in f under its permutation, shape (n_features,)."""
-        relevance = np.sum(list(map(LABRBFMember.relevance, self._active)), axis=0)
+        shares = np.array([member.relevance() for member in self.members_])
+        relevance = self.weights_ @ shares
         return np.asarray(relevance / max(relevance.sum(), constants.TINY))
 
     @property
@@ -597,7 +634,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @reads
     def feature_relevance_spread_(self) -> Array:
         """Standard deviation of each feature's share over the members; nan for one member."""
-        shares = np.array([member.relevance() for member in self._active])
+        shares = np.array([term.relevance() for term in self._terms])
         n_members, n_features = shares.shape
         return shares.std(axis=0, ddof=1) if n_members > 1 else np.full(n_features, np.nan)
 
@@ -605,7 +642,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     @reads
     def support_relevance_(self) -> Array:
         """Features' shares of the squared slope of each term, shape (n_support, n_features)."""
-        slopes = np.vstack([member.support_slopes_ for member in self._active])
+        slopes = np.vstack([term.support_slopes_ for term in self._terms])
         return np.asarray(slopes / np.maximum(slopes.sum(axis=1, keepdims=True), constants.TINY))
 
     @reads
@@ -625,7 +662,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         -------
         array of shape (n_samples,)
         """
-        points, kernels = self._validate_points(X), [member.kernel_ for member in self._active]
+        points, kernels = self._validate_points(X), [term.kernel_ for term in self._terms]
         return self._map_blocks(
             points, lambda u: np.sqrt(np.min([k.squares(u).min(axis=1) for k in kernels], axis=0))
         )
@@ -652,7 +689,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """
         points, count = self._validate_points(X), check_integer("n_nearest", n_nearest, least=1)
         names = _check_feature_names_in(self)
-        return explain(self._active, points, count, names, single=self._single_output)
+        return explain(self._terms, points, count, names, single=self._single_output)
 
     @reads
     def summary(self) -> Summary:
@@ -667,10 +704,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Summary
         """
         check_is_fitted(self)
-        support = self.support_
+        support, used = self.support_, self.weights_ > 0
         details = {
-            "members": int(self.averaged_.sum()),
-            "held_out_score": float(self.validation_score_[self.averaged_].mean()),
+            "members": int(used.sum()),
+            "held_out_score": float(self.weights_[used] @ self.validation_score_[used]),
             "relevance": self.feature_relevance_,
             "relevance_spread": self.feature_relevance_spread_,
             "correlated": self.correlated_features_,
@@ -678,7 +715,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         function = FunctionSummary(self, len(support), int(self.n_iter_), details=details)
         return Summary(
             (function,),
-            kernel=getattr(self, "kernel_", None),  # None if the members' transforms differ
+            kernel=self.kernel_,
             n_support=len(np.unique(support)),
             drawings=self._drawings,
         )
@@ -692,9 +729,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         members: object = self.members_
         if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
             raise ValueError("expected members_ to be a list of LABRBFMember")
-        mask, n = np.asarray(self.averaged_), len(members)
-        if mask.shape != (n,) or mask.dtype != bool or not mask.any():
-            raise ValueError(f"expected averaged_ to be bool of shape ({n},), not all False")
+        weights = check_vector("weights_", self.weights_, len(members))
+        if weights.min() < 0 or not abs(weights.sum() - 1.0) < 1e-6:
+            raise ValueError(f"expected weights_ >= 0 with the sum 1, got {weights!r:.80}")
         shape = self.n_features_in_, self._n_outputs
         if {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members} != {shape}:
             raise ValueError(f"expected members with {shape[0]} features and {shape[1]} outputs")

@@ -40,11 +40,10 @@ from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
 from pliant.methods.lab_rbf.kernel import Warp
-from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
+from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
-from pliant.methods.lab_rbf.trainer import FitState
 from pliant.methods.svm.estimators import documented_as
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
@@ -140,11 +139,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
                 scales = trainer.choose_scales(table)
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
             else:
-                starts = trainer.continue_members(table, state.members_)
+                starts = trainer.continue_members(table, state._local_members)
             fits = trainer.train(table, starts)
         fits = self._choose_penalty(table, fits)
         coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
-        self._store_members(table, fits, coefficients)
+        self._store_members(table, fits, None, coefficients)
         progress.end()
         return self
 

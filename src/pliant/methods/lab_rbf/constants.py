@@ -51,5 +51,18 @@ MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squa
 OPTIMISM = 10.0  # Errors grow by OPTIMISM / n: penalties are selected on the same held-out rows.
 MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
+# Dense members: every row is a centre
+DENSE_CENTRES = 4000  # Maximum number of centres, of all dense members together.
+DENSE_ROWS = 50_000  # Maximum number of rows to which dense members are fitted.
+DENSE_TRIAL_ROWS = 1000  # Training rows for the choice of the hyperparameters.
+MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
+GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.
+DENSE_LINEAR = 0.1  # Weight of the linear kernel, divided by the number of features.
+DENSE_FACTORS = 1 / 16, 4.0  # Limits on the factor of the metric, in steps of 4.
+DENSE_ALPHAS = 1e-5, 1e2  # Limits on the penalty, in steps of 10.
+DENSE_TOL = 1e-4  # Certified accuracy of the coefficients; see `SketchedKernelRidge`.
+DENSE_WEIGHT = 0.3  # Usual weight of the dense members, towards which the weight is shrunk,
+DENSE_SHRINKAGE = 0.2  # with this strength.
+
 MIN_THREADED = 200_000  # Minimum number of kernel values for which threads save time.
 TINY = float(np.finfo(np.float64).tiny)

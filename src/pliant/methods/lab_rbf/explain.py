@@ -1,11 +1,11 @@
 """Explanations of LAB-RBF predictions.
 
-Let u_k(t) be the features of a point t as transformed by member k. The mean of m members is
+Let u_k(t) be the features of a point t as transformed by member k, which has the weight w_k. Then
 
-    f(t) = sum_i c_i k(t, x_i) / m  +  sum_k u_k(t)'v_k / m  +  sum_k b_k / m,
+    f(t) = sum_i w_k(i) c_i k(t, x_i)  +  sum_k w_k u_k(t)'v_k  +  sum_k w_k b_k,
 
 the kernel part (a sum over the support points x_i of all members), the linear part and the
-constant. The effect of feature j is e_j = sum_k df_k/du_kj sd(u_kj) / m; its share is
+constant. The effect of feature j is e_j = sum_k w_k df_k/du_kj sd(u_kj); its share is
 e_j^2 / sum_l e_l^2. If all members use the same transform, the share is proportional to
 (df/du_j)^2 var(u_j).
 """
@@ -20,7 +20,7 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.constants import TINY
-from pliant.methods.lab_rbf.members import LABRBFMember, Terms
+from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.table import row_blocks
 from pliant.methods.summary import Tabular
 
@@ -42,10 +42,10 @@ class LABRBFExplanation(Tabular):
     prediction : array of shape (n_samples,) or (n_samples, n_outputs)
         ``kernel_part + linear_part + constant``.
     kernel_part, linear_part : arrays of the same shape
-        Sum of the terms of all support points, and u(t)'v, both averaged over the members. The
-        linear part is 0 where every transformed feature is at the middle of its range.
+        Sum of the terms of all support points, and u(t)'v, both averaged over the members with
+        their weights. The linear part is 0 where every transformed feature is at the middle of its range.
     constant : float or array of shape (n_outputs,)
-        Mean intercept of the members.
+        Weighted mean of the intercepts of the members.
     nearest : array of int of shape (n_samples, n_nearest)
         Support points with the largest kernel values, in decreasing order, as positions in
         ``support_``, ``support_vectors_`` and ``support_relevance_``. A sample may be a support
@@ -57,7 +57,7 @@ class LABRBFExplanation(Tabular):
     kernel_values : array of shape (n_samples, n_nearest)
         k(t, x_i), which is 1 at the support point itself.
     contributions : array of shape (n_samples, n_nearest) or (n_samples, n_nearest, n_outputs)
-        Terms c_i k(t, x_i) of the kernel part, divided by the number of members.
+        Terms c_i k(t, x_i) of the kernel part, times the weight of the member.
     effects : array of shape (n_samples, n_features) or (n_samples, n_features, n_outputs)
         Derivative of the prediction with respect to each transformed feature, times the standard
         deviation of its training values. The change over a whole standard deviation differs where
@@ -104,13 +104,13 @@ class LABRBFExplanation(Tabular):
 def explain(
     members: list[LABRBFMember], X: Array, n_nearest: int, names: Sequence[str], *, single: bool
 ) -> LABRBFExplanation:
-    """Explain the mean of the members at the rows of X; `single` drops the axis over outputs."""
+    """Explain the sum of the members at the rows of X; `single` drops the axis over outputs."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
     blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
     parts = [_explain_block(members, block, n_nearest) for block in blocks]
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    constant = np.mean([member.intercept_ for member in members], axis=0)
+    constant = np.sum([member.intercept_ for member in members], axis=0)
     whole["prediction"] = whole["kernel_part"] + whole["linear_part"] + constant
     if single:
         constant = float(constant[0])
@@ -127,17 +127,17 @@ def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dic
     terms = [member.terms(X) for member in members]
     K = np.hstack([each.kernel for each in terms])
     D = np.hstack([each.distances for each in terms])
-    c = np.vstack([member.dual_coef_ for member in members]) / len(members)
+    c = np.vstack([member.dual_coef_ for member in members])
     nearest = np.argsort(D, axis=1, kind="stable")[:, :n_nearest]
     values = np.take_along_axis(K, nearest, axis=1)
     linear, effects = np.zeros((len(X), c.shape[1])), np.zeros((*X.shape, c.shape[1]))
     for member, each in zip(members, terms, strict=True):
-        linear += each.points @ member.linear_coef_ / len(members)
+        linear += each.points @ member.linear_coef_
         columns = zip(member.dual_coef_.T, member.linear_coef_.T, strict=True)
-        gradient = np.stack([_gradient(each, *column) for column in columns], axis=-1)
+        gradient = np.stack([each.gradient(*column) for column in columns], axis=-1)
         inside = X.clip(*member.limits_)  # f is constant beyond the limits
         gradient[member.warp_.flat(inside) | (inside != X)] = 0.0
-        effects += gradient * member.deviations_[:, None] / len(members)
+        effects += gradient * member.deviations_[:, None]
     return {
         "kernel_part": K @ c,
         "linear_part": linear,
@@ -148,10 +148,3 @@ def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dic
         "effects": effects,
     }
 
-
-def _gradient(terms: Terms, c: Array, v: Array) -> Array:
-    """Compute df/du of one output with coefficients c and v, shape (n, d)."""
-    # Two matrix products compute df/du = sum_i c_i h'(D_i) 2 W_i o (u - c_i) + v.
-    weighted = terms.slopes * c
-    pull = terms.points * (weighted @ terms.squares) - weighted @ (terms.squares * terms.centres)
-    return np.asarray(2.0 * pull + v)

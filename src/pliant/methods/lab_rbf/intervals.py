@@ -7,7 +7,7 @@ standard deviation of the members' predictions, and z has the distribution of he
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,9 +17,9 @@ from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array
 from pliant.core.validation import check_vector
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.members import Expansion
+from pliant.methods.lab_rbf.dense import DenseFit
+from pliant.methods.lab_rbf.members import FitState
 from pliant.methods.lab_rbf.table import Table
-from pliant.methods.lab_rbf.trainer import FitState
 
 
 @dataclass(eq=False, repr=False)
@@ -105,10 +105,15 @@ class LABRBFErrorModel(BaseEstimator):
 
 
 def fit_error_model(
-    table: Table, fits: Iterable[FitState], members: Sequence[Expansion]
+    table: Table,
+    fits: Sequence[FitState],
+    dense: DenseFit | None,
+    pairs: Callable[[Array], Array],
 ) -> LABRBFErrorModel | None:
-    """Fit the error model to the held-out rows of the members; return None without such rows."""
-    fits = list(fits)
+    """Fit the error model to the rows held out; return None without such rows.
+
+    A pair is a local member with its dense one, and `pairs` computes their predictions.
+    """
     splits = [fit.split.held_out for fit in fits]
     held_out = [rows[: constants.ERROR_ROWS] for rows in splits if rows is not None]
     if not held_out:
@@ -118,9 +123,11 @@ def fit_error_model(
     predicted = np.full((len(fits), len(rows), table.Y.shape[1]), np.nan)
     for k, fit in enumerate(fits):
         scaled = np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0)
+        if dense is not None:
+            scaled = (1.0 - dense.weight) * scaled + dense.weight * dense.predicted[k]
         predicted[k, np.searchsorted(rows, held_out[k])] = scaled
     points, target = table.points(rows), (table.Y[rows] - middle) / half
-    final = np.stack([member.expand(points) - middle for member in members]) / half
+    final = (pairs(points) - middle) / half
     outputs = range(target.shape[1])
     models = [_scaled_errors(target[:, j], predicted[..., j], final[..., j]) for j in outputs]
     noise, ratio, errors = zip(*models, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -71,9 +71,23 @@ def _matern52_slope(xp: Any, D: Any, values: Any) -> Any:
     return (1.0 + r) * xp.exp(-r)
 
 
+def _matern32(xp: Any, D: Any) -> Any:
+    """Compute (1 + r) exp(-r), r = sqrt(3 D)."""
+    r = xp.sqrt(3.0 * D)
+    polynomial = 1.0 + r
+    polynomial *= _gaussian(xp, r)
+    return polynomial
+
+
+def _matern32_slope(xp: Any, D: Any, values: Any) -> Any:
+    # d/dD (1 + r) exp(-r) = -3/2 exp(-r)
+    return xp.exp(-xp.sqrt(3.0 * D))
+
+
 PROFILES: dict[str, Profile] = {
     "gaussian": Profile(_gaussian, lambda xp, D, values: values, -1.0, needs_distance=False),
     "laplacian": Profile(_laplacian, _laplacian_slope, factor=-0.5, cusp=True),
+    "matern32": Profile(_matern32, _matern32_slope, factor=-1.5),
     "matern52": Profile(_matern52, _matern52_slope, factor=-5.0 / 6.0),
 }
 """Profiles by name."""
@@ -92,8 +106,9 @@ class LocalRBFKernel(Kernel):
         Centres c_i, in the units of the features.
     bandwidths : array of shape (n_centres, n_features)
         Bandwidths theta_i >= 0, in inverse units; a feature with bandwidth 0 is ignored.
-    profile : {"gaussian", "laplacian", "matern52"}, default="gaussian"
-        h(D) = exp(-D), exp(-r) or (1 + s + s^2/3) exp(-s) with r = sqrt(D), s = sqrt(5 D).
+    profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
+        h(D) = exp(-D), exp(-r), (1 + s) exp(-s) or (1 + t + t^2/3) exp(-t), with r = sqrt(D),
+        s = sqrt(3 D) and t = sqrt(5 D).
     warp : Warp, optional
         Transform u of the features; then D = |theta_i o (u(t) - u(c_i))|^2.
 
@@ -128,18 +143,11 @@ class LocalRBFKernel(Kernel):
     def _check_pair(self, X: Array, Y: Array) -> None:
         super()._check_pair(X, Y)
         if Y.shape != self.centres.shape or not np.array_equal(Y, self.centres):
-            self._raise_second_argument(f"{len(Y)} other points")
+            refuse_second_argument(self.centres, f"{len(Y)} other points")
 
     def _refuse_one_set(self) -> None:
-        self._raise_second_argument("one set of points (for k(X, X), call k(X, X.copy()))")
-
-    def _raise_second_argument(self, got: str) -> None:
-        """Raise ValueError: the second argument must be the centres."""
-        raise ValueError(
-            "bandwidths belong to the support points; use kernel_(X, model.support_vectors_) or "
-            f"k(X, k.centres): expected the {len(self.centres)} support points as Y, got {got}. "
-            "For methods that need a symmetric kernel, such as SVC, use model.symmetric_kernel_"
-        )
+        got = "one set of points (for k(X, X), call k(X, X.copy()))"
+        refuse_second_argument(self.centres, got)
 
     def symmetric_kernel(self) -> Kernel:
         """Build the symmetric kernel h(|theta o (x - y)|^2) with one bandwidth per feature.
@@ -149,7 +157,7 @@ class LocalRBFKernel(Kernel):
         """
         with np.errstate(divide="ignore"):
             squares = np.exp(2.0 * np.log(self.bandwidths).mean(axis=0))
-        nu = {"gaussian": None, "laplacian": 0.5, "matern52": 2.5}[self.profile]
+        nu = {"gaussian": None, "laplacian": 0.5, "matern32": 1.5, "matern52": 2.5}[self.profile]
         kernel: Kernel = Gaussian(squares) if nu is None else Matern(nu, squares / 2.0)
         return kernel if self.warp is None else Mapped(kernel, self.warp)
 
@@ -200,6 +208,64 @@ class LocalRBFKernel(Kernel):
         return distances
 
 
+class JoinedRBFKernel(Kernel):
+    """Kernels with different transforms or profiles, side by side: each has its own centres.
+
+    ``k(X, k.centres)`` has a column for each centre. The kernel is neither symmetric nor positive
+    semi-definite, and the centres are the only valid second argument.
+
+    Parameters
+    ----------
+    parts : list of LocalRBFKernel
+        At least one.
+    """
+
+    symmetric = False
+    psd = False
+
+    def __init__(self, parts: list[LocalRBFKernel]) -> None:
+        self.parts = parts
+
+    @property
+    def centres(self) -> Array:
+        """The centres of all parts, shape (n_centres, n_features)."""
+        return np.vstack([part.centres for part in self.parts])
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        super()._check_pair(X, Y)
+        if not np.array_equal(Y, self.centres):
+            refuse_second_argument(self.centres, f"{len(Y)} other points")
+
+    def _refuse_one_set(self) -> None:
+        got = "one set of points (for k(X, X), call k(X, X.copy()))"
+        refuse_second_argument(self.centres, got)
+
+    def _gram(self, X: Array, Y: Array) -> Array:
+        return np.hstack([part.values(X) for part in self.parts])
+
+    def _diagonal(self, X: Array) -> Array:
+        self._check_pair(X, X)
+        return np.ones(len(X))
+
+    def _check_loaded(self) -> None:
+        parts: object = self.parts
+        if not isinstance(parts, list) or not parts:
+            raise ValueError(f"expected parts to be a list of kernels, got {parts!r:.80}")
+        for part in parts:
+            if not isinstance(part, LocalRBFKernel):
+                raise ValueError(f"expected parts to be LocalRBFKernel, got {part!r:.80}")
+            part._check_loaded()
+
+
+def refuse_second_argument(centres: Array, got: str) -> NoReturn:
+    """Raise ValueError: the second argument must be the centres."""
+    raise ValueError(
+        "bandwidths belong to the support points; use kernel_(X, model.support_vectors_) or "
+        f"k(X, k.centres): expected the {len(centres)} support points as Y, got {got}. "
+        "For methods that need a symmetric kernel, such as SVC, use model.symmetric_kernel_"
+    )
+
+
 def point_products(X: Array) -> Array:
     """Compute z(x) = [x o x, x, 1] for each row of X, shape (n, 2 d + 1)."""
     n, d = X.shape
@@ -233,6 +299,8 @@ class Warp(BaseEstimator):
         Parameters of the transforms.
     centres, slopes : arrays of shape (n_features,)
         u = (transformed x - centre) * slope; the slope of a constant feature is 0.
+    mixing : array of shape (n_features, n_features), optional
+        Matrix A of a linear map that follows: the result is A'u(x).
     """
 
     kinds: Indices
@@ -240,6 +308,7 @@ class Warp(BaseEstimator):
     widths: Array
     centres: Array
     slopes: Array
+    mixing: Array | None = None
 
     @classmethod
     def learn(cls, X: Array, kind: str = "raw") -> Self:
@@ -277,15 +346,18 @@ class Warp(BaseEstimator):
         kinds = np.asarray(self.kinds)
         if kinds.shape != (d,) or not np.isin(kinds, range(len(WARPS))).all():
             raise ValueError(f"expected kinds of shape ({d},), each an index into {WARPS}")
+        if self.mixing is not None and check_points(self.mixing, "mixing").shape != (d, d):
+            raise ValueError(f"expected mixing of shape ({d}, {d}), got {self.mixing.shape}")
 
     @property
     def affine(self) -> bool:
-        """True if no feature has a nonlinear transform."""
-        return not np.any(self.kinds)
+        """True if each feature is shifted and scaled only."""
+        return self.mixing is None and not np.any(self.kinds)
 
     def key(self) -> bytes:
         """Serialise the transform: equal transforms have equal bytes."""
-        parts = (self.kinds, self.offsets, self.widths, self.centres, self.slopes)
+        mixing = np.zeros(0) if self.mixing is None else self.mixing
+        parts = (self.kinds, self.offsets, self.widths, self.centres, self.slopes, mixing)
         return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in parts)
 
     def __call__(self, X: npt.ArrayLike) -> Array:
@@ -293,7 +365,7 @@ class Warp(BaseEstimator):
         scaled = (self._transform(np.asarray(X)) - self.centres) * self.slopes
         nonlinear = np.flatnonzero(self.kinds)
         scaled[:, nonlinear] = scaled[:, nonlinear].clip(-WARP_BOUND, WARP_BOUND)
-        return scaled
+        return scaled if self.mixing is None else scaled @ self.mixing
 
     def flat(self, X: Array) -> Mask:
         """Return a mask of the entries of X where the transformed feature is clipped."""

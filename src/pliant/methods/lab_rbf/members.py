@@ -8,7 +8,7 @@ makes a changed copy.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Literal, NamedTuple, Self, TypeAlias
 
@@ -18,10 +18,16 @@ from scipy.stats import rankdata
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_row_numbers
 from pliant.methods.lab_rbf.constants import TINY
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Profile, Warp
+from pliant.methods.lab_rbf.kernel import (
+    PROFILES,
+    JoinedRBFKernel,
+    LocalRBFKernel,
+    Profile,
+    Warp,
+)
 from pliant.methods.lab_rbf.objective import dual_ridge_path, ridge_path
 from pliant.methods.lab_rbf.table import Sums, Table
 
@@ -29,15 +35,36 @@ Coefficients: TypeAlias = tuple[Array, Array]
 """Coefficients [c; v], shape (p, q), and the intercept b, shape (q,)."""
 
 
+class Metrics(NamedTuple):
+    """Metrics M = A A' that a local member has learned, as matrices A of shape (d, d)."""
+
+    bandwidths: Array
+    gradients: Array
+
+
 class Terms(NamedTuple):
-    """Intermediate values of an expansion at n points, for m centres."""
+    """Intermediate values of an expansion at n points, for m centres.
+
+    The squared distance of u from centre i is D_i = (u - c_i)'M_i (u - c_i). Its gradient is twice
+    M_i (u - c_i) = G_i o p - q_i: with M_i = diag(W_i), G = W, p = u and q_i = W_i o c_i; with the
+    same M for all centres, G = 1, p = M u and q_i = M c_i.
+    """
 
     points: Array  # transformed points u, shape (n, d)
-    centres: Array  # transformed centres, shape (m, d)
-    squares: Array  # W = theta o theta, shape (m, d)
+    pulled: Array  # p, shape (n, d)
+    gains: Array  # G, shape (m, d)
+    offsets: Array  # q, shape (m, d)
+    curvatures: Array  # diagonal of M_i, shape (m, d)
     distances: Array  # D, shape (n, m)
     kernel: Array  # h(D), shape (n, m)
     slopes: Array  # h'(D), shape (n, m)
+
+    def gradient(self, c: Array, v: Array) -> Array:
+        """Compute df/du of one output with coefficients c and v, shape (n, d)."""
+        # df/du = sum_i c_i h'(D_i) 2 (G_i o p - q_i) + v, by two matrix products
+        weighted = self.slopes * c
+        pull = self.pulled * (weighted @ self.gains) - weighted @ self.offsets
+        return np.asarray(2.0 * pull + v)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,21 +85,37 @@ class Basis:
         kernel = self.kernel_.values(X)
         return np.hstack([kernel, self.warp_(X)]) if self.linear_ else kernel
 
+    @property
+    def mixing(self) -> Array | None:
+        """The matrix A of a metric M = A A' that all centres share, or None for bandwidths."""
+        return None if self.kernel_.warp is None else self.kernel_.warp.mixing
+
     def mapped_bandwidths(self) -> Array:
-        """Return theta for features on [-1, 1]; 0 for constant features."""
+        """Return theta for features on [-1, 1], or sqrt(M_jj); 0 for constant features."""
         theta, slopes = self.kernel_.bandwidths, self.warp_.slopes
+        if self.mixing is not None:
+            return theta * np.linalg.norm(self.mixing, axis=1)
         if self.kernel_.warp is not None:
             return theta
         return np.divide(theta, slopes, out=np.zeros_like(theta), where=slopes > 0)
 
+    def bandwidths(self) -> Array:
+        """Return theta in inverse units of the features, or sqrt(M_jj), if u is affine."""
+        return self.mapped_bandwidths() * (self.warp_.slopes if self.warp_.affine else 1.0)
+
     def terms(self, X: Array) -> Terms:
         """Compute squared distances, kernel values and slopes at given points."""
-        X, theta = X.clip(*self.limits_), self.mapped_bandwidths()
-        D = self.kernel_.squares(X)
-        profile = PROFILES[self.kernel_.profile]
+        X, kernel = X.clip(*self.limits_), self.kernel_
+        D = kernel.squares(X)
+        profile = PROFILES[kernel.profile]
         K = profile.value(np, D.copy())
         slopes = profile.factor * profile.slope(np, D, K)
-        return Terms(self.warp_(X), self.warp_(self.kernel_.centres), theta * theta, D, K, slopes)
+        u, C = self.warp_(X), self.warp_(kernel.centres)
+        if self.mixing is not None:
+            M, ones = self.mixing @ self.mixing.T, np.ones_like(C)
+            return Terms(u, u @ M, ones, C @ M, ones * M.diagonal(), D, K, slopes)
+        W = self.mapped_bandwidths() ** 2
+        return Terms(u, u, W, W * C, W, D, K, slopes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,6 +132,13 @@ class Expansion(Basis):
         f = self.kernel_.times(X, self.dual_coef_) + self.intercept_
         return f + self.warp_(X) @ self.linear_coef_ if self.linear_ else f
 
+    def scaled(self, weight: float) -> Self:
+        """Return the expansion of weight times f."""
+        c, v, b = self.dual_coef_, self.linear_coef_, self.intercept_
+        return replace(
+            self, dual_coef_=weight * c, linear_coef_=weight * v, intercept_=weight * b
+        )
+
     def linear_part(self) -> tuple[Array, Array]:
         """Return the coefficients of x, or of u(x) if u is not affine, and the intercept."""
         # u = (x - centre) o slope: u'v + b = x'(slope o v) + b - centre'(slope o v)
@@ -104,12 +154,30 @@ class LearnedBasis(Basis):
 
     support_: Indices
     n_learned_: int
-    objective_: Literal["ridge", "evidence", "interpolation"]
+    objective_: Literal["ridge", "evidence", "interpolation", "dense"]
     alpha_: float
     shrinkage_: float
     log_penalty_: float
     validation_score_: float
     objective_history_: Array
+
+
+class Split(NamedTuple):
+    """Training rows, held-out rows or None, and rows of the last stage."""
+
+    train: Indices
+    held_out: Indices | None
+    final: Indices
+
+
+class FitState(NamedTuple):
+    """Trained basis of a local member, with its split and its held-out predictions."""
+
+    basis: LearnedBasis
+    split: Split
+    predicted: Array | None
+    layer_output: Array | None  # held-out predictions of the layer for each penalty
+    metrics: Metrics | None = None  # learned from the training rows, None if none are held out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,7 +192,8 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
         Indices of the centres in the training data.
     n_learned_ : int
         Number of centres with learned bandwidths; they come first. Every other centre has the
-        bandwidths of the nearest centre with learned ones.
+        bandwidths of the nearest centre with learned ones. 0 for a dense member, whose centres
+        share a metric learned by a local member.
     dual_coef_ : array of shape (n_support, n_outputs)
         Coefficients c of the centres.
     linear_coef_ : array of shape (n_features, n_outputs)
@@ -138,14 +207,16 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
     linear_ : bool
         True if the expansion has a linear part.
     objective_ : str
-        Objective for the bandwidths.
+        Objective for the bandwidths, or "dense" for a dense member: kernel ridge regression with
+        all samples as centres, at most 4000, plus a linear kernel of weight 0.1 / n_features.
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties selected on the held-out samples. A shrinkage of inf means one
         bandwidth per feature.
     log_penalty_ : float
         Logarithm of the ridge penalty for the bandwidths, learned with the objective "evidence".
     validation_score_ : float
-        R2 on the member's held-out samples; nan without held-out samples.
+        R2 on the member's held-out samples; nan without held-out samples. For a dense member, on
+        the held-out samples of all members.
     objective_history_ : array of shape (n_iter_,)
         Objective after each step, over all stages.
     changes_ : array of shape (n_features,)
@@ -201,19 +272,19 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
         if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
             raise ValueError(f"expected warp_ with {d} features, and linear_ True or False")
         check_row_numbers("support_", self.support_)
-        check_integer("n_learned_", self.n_learned_, least=1)
+        check_integer("n_learned_", self.n_learned_, least=0)
         check_real("alpha_", self.alpha_, above=0)
 
 
 def squared_slopes(terms: Terms, c: Array) -> Array:
     """Compute the squared slopes of each term of f, averaged over the points, shape (m, d)."""
-    # The sum over points of (h'(D_i) (u - c_i))^2, expanded in powers of u.
-    u, C, W = terms.points, terms.centres, terms.squares
+    # The sum over points of (h'(D_i) (G_i o p - q_i))^2, expanded in powers of p.
+    p, G, q = terms.pulled, terms.gains, terms.offsets
     squares = terms.slopes * terms.slopes
     ones = squares.sum(axis=0)[:, None]
-    parts = squares.T @ (u * u) - 2.0 * C * (squares.T @ u) + C * C * ones
+    parts = G * G * (squares.T @ (p * p)) - 2.0 * G * q * (squares.T @ p) + q * q * ones
     parts = np.maximum(parts, 0.0)  # rounding may give values < 0 if all points are far away
-    parts *= 4.0 * W * W * (c * c).sum(axis=1)[:, None] / len(u)
+    parts *= 4.0 * (c * c).sum(axis=1)[:, None] / len(p)
     return np.asarray(parts)
 
 
@@ -222,31 +293,41 @@ def permutation_changes(terms: Terms, profile: Profile, c: Array, v: Array) -> A
     n = len(terms.points)
     rows = np.linspace(0, n - 1, min(n, 200)).astype(np.intp)  # see feature_relevance_
     u, D, f = terms.points[rows], terms.distances[rows], terms.kernel[rows] @ c
+    p = terms.pulled[rows]
     variance = np.maximum((f + u @ v).var(axis=0), float(np.finfo(np.float64).eps) ** 2)
-    permuted = u[RandomState(0).permutation(len(u))]
+    order = RandomState(0).permutation(len(u))
     changes = np.zeros(u.shape[1])
-    for j, (W, C) in enumerate(zip(terms.squares.T, terms.centres.T, strict=True)):
-        moved = np.flatnonzero(permuted[:, j] != u[:, j])
-        old, new = u[moved, j], permuted[moved, j]
-        # The term W_ij (u_j - c_ij)^2 of the squared distance changes by W_ij (new^2 - old^2)
-        # + 2 W_ij c_ij (old - new): one matrix product, shape (n, m).
-        distances = np.column_stack([new * new - old * old, old - new]) @ [W, 2.0 * W * C]
+    for j in range(u.shape[1]):
+        step = u[order, j] - u[:, j]
+        moved = np.flatnonzero(step)
+        s = step[moved]
+        # If u_j grows by s, D_i grows by s^2 (M_i)_jj + 2 s (G_i o p - q_i)_j: one matrix product.
+        powers = np.column_stack([s * s, 2.0 * s * p[moved, j], -2.0 * s])
+        distances = powers @ [terms.curvatures[:, j], terms.gains[:, j], terms.offsets[:, j]]
         distances += D[moved]
         kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
-        change = kernel @ c - f[moved] + np.outer(new - old, v[j])
+        change = kernel @ c - f[moved] + np.outer(s, v[j])
         changes[j] = ((change * change).sum(axis=0) / variance).mean() / len(u)
     return changes
 
 
 @blas_limited
-def mean_expansion(members: list[LABRBFMember], X: Array) -> Array:
-    """Compute the mean of the members' expansions, shape (n_samples, n_outputs)."""
+def sum_expansions(parts: list[LABRBFMember], X: Array) -> Array:
+    """Compute the sum of expansions, shape (n_samples, n_outputs)."""
     points = np.asarray(X, dtype=np.float64)
-    return np.asarray(sum(member.expand(points) for member in members) / len(members))
+    return np.asarray(sum(part.expand(points) for part in parts))
 
 
-def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel:
-    """Join kernels with the same transform into one kernel with all centres."""
+def contributing(fits: Sequence[FitState]) -> Mask:
+    """Return a mask of the local fits with at most twice the median loss, or all if one is nan."""
+    losses = np.array([1.0 - fit.basis.validation_score_ for fit in fits])
+    return np.asarray(~(losses > 2.0 * np.median(losses)))
+
+
+def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel | JoinedRBFKernel:
+    """Join kernels into one kernel with all centres."""
+    if len({(part.profile, b"" if part.warp is None else part.warp.key()) for part in parts}) > 1:
+        return JoinedRBFKernel(parts)
     return LocalRBFKernel(
         np.vstack([part.centres for part in parts]),
         np.vstack([part.bandwidths for part in parts]),

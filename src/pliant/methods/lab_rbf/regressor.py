@@ -46,9 +46,10 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
+from pliant.methods.lab_rbf.dense import dense_fit
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, ridge_fits
+from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, contributing, ridge_fits
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
@@ -205,6 +206,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if isinstance(self.algorithm, LABRBFPaperAlgorithm):
             paper = self._build_paper_trainer(self.algorithm, table, progress)
             fits, coefficients = paper.train(table)
+            dense = None
         else:
             trainer = self._build_trainer(table, progress, self._loss)
             if state is None:
@@ -213,12 +215,15 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
             else:
                 table = table.with_asinh(state.target_unit_)
-                starts = trainer.continue_members(table, state.members_)
+                starts = trainer.continue_members(table, state._local_members)
             fits = trainer.train(table, starts)
-            coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
+            dense = self._learn_dense(table, fits, trainer)
+            bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
+            coefficients = self._solve_coefficients(bases, table)
         self.target_unit_ = table.unit
-        self._store_members(table, fits, coefficients)
-        self.error_model_ = fit_error_model(table, compress(fits, self.averaged_), self._active)
+        self._store_members(table, fits, dense, coefficients)
+        used = list(compress(fits, contributing(fits)))
+        self.error_model_ = fit_error_model(table, used, dense, self._member_pairs)
         if calibration is not None:
             self._calibrate(calibration.X, calibration.Y)
         progress.end()
@@ -291,7 +296,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table
     ) -> list[Coefficients]:
-        return ridge_fits(bases, table, self.n_jobs)
+        local = [basis for basis in bases if basis.objective_ != "dense"]
+        dense = [basis for basis in bases if basis.objective_ == "dense"]
+        return ridge_fits(local, table, self.n_jobs) + [dense_fit(basis, table) for basis in dense]
 
     def _set_target(self, table: Table) -> Table:
         """Store the new target range, delete any calibration, and transform targets as in `fit`."""
@@ -442,6 +449,17 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         mean, spread = self._mean_and_spread(X, errors.unit)
         self.error_model_ = errors.calibrated(Y - mean, spread)
 
+    def _member_pairs(self, X: Array) -> Array:
+        """Compute the mean of each local member and its dense one, (n_pairs, n, n_outputs)."""
+        parts = zip(self.members_, self.weights_, strict=True)
+        used = [(member, weight) for member, weight in parts if weight > 0]
+        local = np.stack([m.expand(X) for m, _ in used if m.objective_ != "dense"])
+        share = float(sum(weight for m, weight in used if m.objective_ == "dense"))
+        if share == 0.0:
+            return local
+        dense = np.stack([m.expand(X) for m, _ in used if m.objective_ == "dense"])
+        return (1.0 - share) * local + share * dense  # one dense member pairs with all local ones
+
     def _get_error_model(self) -> LABRBFErrorModel:
         """Return the error model, or raise ValueError if there is none."""
         check_is_fitted(self)
@@ -455,11 +473,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         return self.error_model_
 
     def _mean_and_spread(self, points: Array, unit: Array) -> tuple[Array, Array]:
-        """Compute the mean and standard deviation over the members, (n_samples, n_outputs)."""
-        members = self._active
+        """Compute the mean and standard deviation over the pairs, (n_samples, n_outputs)."""
+        pairs = self._member_pairs
 
         def outputs(block: Array) -> Array:
-            values = np.stack([member.expand(block) for member in members])
+            values = pairs(block)
             mean = sum(values) / len(values)
             return np.stack([mean, (values / unit).std(axis=0) * unit], axis=1)
 

@@ -25,8 +25,15 @@ from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
-from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
-from pliant.methods.lab_rbf.members import LearnedBasis
+from pliant.methods.lab_rbf.kernel import (
+    PROFILES,
+    WARPS,
+    LocalRBFKernel,
+    Warp,
+    centre_products,
+    point_products,
+)
+from pliant.methods.lab_rbf.members import FitState, LearnedBasis, Metrics, Split, Terms
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
     LocalFeatures,
@@ -66,14 +73,6 @@ class MemberSettings:
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
 
-class Split(NamedTuple):
-    """Training rows, held-out rows or None, and rows of the last stage."""
-
-    train: Indices
-    held_out: Indices | None
-    final: Indices
-
-
 class MemberStart(NamedTuple):
     """Rows, centres and initial bandwidths of a member, and its path of shrinkage penalties."""
 
@@ -100,15 +99,6 @@ class Stage(NamedTuple):
     shrinkage: float
     loss: float = math.nan
     predicted: Array | None = None  # held-out predictions, shape (n_held_out, q)
-
-
-class FitState(NamedTuple):
-    """Trained basis of a member with its split and its held-out predictions."""
-
-    basis: LearnedBasis
-    split: Split
-    predicted: Array | None
-    layer_output: Array | None  # held-out predictions of the layer for each penalty
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,10 +243,12 @@ class Trainer:
         self, table: Table, training: BandwidthTraining, lowest: Stage, limits: Array
     ) -> FitState:
         """Follow the path, and learn the bandwidths on all rows in the last stage."""
-        start, layer_output = training.start, None
+        start, layer_output, metrics = training.start, None, None
         split, held_out = start.split, training.held_out
         stage = training.follow_path(lowest)
         objective = training.objective
+        if held_out is not None:
+            metrics = _learn_metrics(start, stage, objective)
         if self.layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
@@ -271,7 +263,7 @@ class Trainer:
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
         history = np.array(training.history, dtype=float)
         basis = _build_basis(start, stage, table, limits, history)
-        return FitState(basis, split, stage.predicted, layer_output)
+        return FitState(basis, split, stage.predicted, layer_output, metrics)
 
     def probe(self, table: Table, scale: str) -> float:
         """Compute the geometric mean held-out loss over small expansions on few rows."""
@@ -463,6 +455,31 @@ def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
         return dual_ridge_path(device.numpy(F), device.numpy(y), alphas)
     gram, right, _ = rows.normal_equations(F, float(alphas.min()))
     return ridge_path(gram, right, alphas)
+
+
+def _learn_metrics(start: MemberStart, stage: Stage, objective: RowObjective) -> Metrics:
+    """Compute the metrics of the fit to the training rows, for the dense members.
+
+    One is the median over the centres of theta^2. The other is the mean over points of the outer
+    product of the gradient of f (Trivedi, Wang, Kpotufe and Shakhnarovich 2014), with its trace.
+    """
+    s, C = stage.log_squares, start.centres
+    squares = np.exp(np.median(s, axis=0))
+    metric = np.diag(np.sqrt(squares))
+    a = _coefficients(objective, s, np.array([stage.alpha]))[0]
+    c, v = a[: len(C)], a[len(C) :] if start.settings.linear else np.zeros((C.shape[1], a.shape[1]))
+    W, u = np.exp(s), start.rows.X[: constants.GRADIENT_ROWS]
+    profile = PROFILES[start.settings.profile]
+    D = np.maximum(point_products(u) @ centre_products(W, C).T, 0.0)
+    K = profile.value(np, D.copy())
+    terms = Terms(u, u, W, W * C, W, D, K, profile.factor * profile.slope(np, D, K))
+    gradients = (terms.gradient(*column) for column in zip(c.T, v.T, strict=True))
+    outer = np.asarray(sum(g.T @ g for g in gradients))
+    trace = float(np.trace(outer))
+    if not 0.0 < trace < np.inf:  # f is constant
+        return Metrics(metric, metric)
+    values, vectors = np.linalg.eigh(outer * (squares.sum() / trace))
+    return Metrics(metric, vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def distinct_rows(X: Array) -> Indices:
