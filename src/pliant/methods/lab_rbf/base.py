@@ -45,7 +45,7 @@ from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.collection import Encode, draw_sample
-from pliant.methods.lab_rbf.dense import DenseFit, learn_dense
+from pliant.methods.lab_rbf.dense import DenseFit
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import PROFILES, JoinedRBFKernel, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
@@ -379,14 +379,17 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             learns_shared=algorithm.initial_bandwidth == "auto",
         )
 
+    @abstractmethod
     def _learn_dense(
         self, table: Table, fits: list[FitState], trainer: Trainer
     ) -> DenseFit | None:
-        """Learn dense members from the local ones that contribute; None if there are none."""
+        """Learn dense members from the local ones; None if there are none."""
+
+    def _dense_sources(self, fits: list[FitState], trainer: Trainer) -> list[FitState]:
+        """Return the local fits from which dense members are learned."""
         if not self.dense or trainer.deadline.stopped:
-            return None
-        used = [fit for fit in compress(fits, contributing(fits)) if fit.metrics is not None]
-        return learn_dense(table, used, int(trainer.seeds[0]), self.n_jobs) if used else None
+            return []
+        return [fit for fit in compress(fits, contributing(fits)) if fit.metrics is not None]
 
     def _store_members(
         self,

@@ -1,25 +1,15 @@
-"""Classification with locally adaptive bandwidths and logistic regression.
-
-With F = [K, X], class indicators t_ik, weights w_i and Z = F W + b, the objective is
-
-    - sum_i w_i sum_k t_ik log softmax(Z_i)_k + (penalty / 2) |W|^2.
-
-For two classes, W has one column, F W + b is the log-odds, and Z = [0, F W + b].
-"""
+"""Classification with locally adaptive bandwidths and logistic regression."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.special
-from scipy.linalg.lapack import dpotrs, dtrtrs
-from scipy.optimize import minimize
 
 from pliant.core.dask import by_partition
 from pliant.core.estimators import ClassifierMixin
@@ -40,15 +30,19 @@ from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
 from pliant.methods.lab_rbf.kernel import Warp
+from pliant.methods.lab_rbf.dense import DenseFit, learn_dense_classes, logistic_fit
+from pliant.methods.lab_rbf.logistic import (
+    class_indicators,
+    class_scores,
+    log_softmax,
+    logistic_path,
+)
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
-from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
+from pliant.methods.lab_rbf.trainer import Trainer
 from pliant.methods.svm.estimators import documented_as
 
-INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
-GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
-MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton's method; else L-BFGS-B.
 
 
 @documented_as(BaseLABRBF)
@@ -141,9 +135,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             else:
                 starts = trainer.continue_members(table, state._local_members)
             fits = trainer.train(table, starts)
-        fits = self._choose_penalty(table, fits)
-        coefficients = self._solve_coefficients([fit.basis for fit in fits], table)
-        self._store_members(table, fits, None, coefficients)
+        fits, dense = self._choose_penalty(table, fits), None
+        if not isinstance(self.algorithm, LABRBFPaperAlgorithm):
+            dense = self._learn_dense(table, fits, trainer)
+        bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
+        self._store_members(table, fits, dense, self._solve_coefficients(bases, table))
         progress.end()
         return self
 
@@ -211,8 +207,19 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
         elif self.alpha == "auto":
             penalties = np.array([SINGLE_ALPHA * table.mean_weight])
-        alpha = float(penalties[best])
-        return [fit._replace(basis=replace(fit.basis, alpha_=alpha)) for fit in fits]
+        alpha, chosen = float(penalties[best]), []
+        for fit in fits:
+            predicted = None if fit.layer_output is None else fit.layer_output[best]
+            basis = replace(fit.basis, alpha_=alpha)
+            chosen.append(fit._replace(basis=basis, predicted=predicted))
+        return chosen
+
+    def _learn_dense(
+        self, table: Table, fits: list[FitState], trainer: Trainer
+    ) -> DenseFit | None:
+        used = self._dense_sources(fits, trainer)
+        seed = int(trainer.seeds[0])
+        return learn_dense_classes(table, used, seed, self.n_jobs) if used else None
 
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table
@@ -220,11 +227,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         step = -(-len(table) // 20_000)  # rounded up: at most 20 000 rows
         rows = table.rows(np.arange(0, len(table), step))
         indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
-        paths = (
-            logistic_path(basis.features(X), indicators, rows.weights, np.array([basis.alpha_]))
-            for basis in bases
-        )
-        return [path[0] for path in paths]
+        return [logistic_fit(basis, X, indicators, rows.weights) for basis in bases]
 
     @reads
     @by_partition
@@ -304,127 +307,3 @@ def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:
     return lambda scores: float(
         np.average((scores - signs) ** 2, axis=0, weights=weights).sum() / scale
     )
-
-
-def class_scores(scores: Array) -> Array:
-    """Return one column of scores per class; a single column of log-odds becomes [0, score]."""
-    return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
-
-
-def class_indicators(signs: Array) -> Array:
-    """Convert signs to indicators: 1 in the column of each row's class, 0 elsewhere."""
-    positive = signs > 0
-    indicators = np.hstack([~positive, positive]) if signs.shape[1] == 1 else positive
-    return indicators.astype(np.float64)
-
-
-def logistic_path(
-    F: Array, indicators: Array, weights: Array | None, penalties: Array
-) -> list[tuple[Array, Array]]:
-    """Minimise the objective for decreasing penalties, with warm starts; return each W and b."""
-    n, k = indicators.shape
-    if n < F.shape[1]:  # F' = Q R: the minimiser is Q V, with |Q V| = |V| and F Q V = R'V
-        Q, R = np.linalg.qr(F.T)
-        path = logistic_path(R.T, indicators, weights, penalties)
-        return [(Q @ V, intercept) for V, intercept in path]
-    A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
-    W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
-    use_newton = n * W.size**2 <= MAX_NEWTON
-    # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
-    gram = None if use_newton else (A * weight[:, None]).T @ A / 4.0
-    for penalty in penalties:
-        ridge = np.full((A.shape[1], 1), penalty)
-        ridge[-1] = INTERCEPT_PENALTY * float(weight.sum())
-        loss = PenalisedLogLoss(A, indicators, weight, ridge)
-        W = _newton(loss, W) if gram is None else _quasi_newton(loss, W, gram)
-        path.append((W[:-1], W[-1]))
-    return path
-
-
-class LogisticPoint(NamedTuple):
-    """Objective, gradient of shape (p, q), and probabilities of q classes, shape (n, q)."""
-
-    value: float
-    gradient: Array
-    probabilities: Array
-
-
-class PenalisedLogLoss(NamedTuple):
-    """Objective for one penalty as a function of W, with b in the last row."""
-
-    A: Array
-    indicators: Array
-    weight: Array
-    ridge: Array
-
-    def evaluate(self, W: Array) -> LogisticPoint:
-        """Compute the objective and its gradient."""
-        logs, q = log_softmax(class_scores(self.A @ W)), W.shape[1]
-        probabilities = np.exp(logs)[:, -q:]
-        slopes = self.weight[:, None] * (probabilities - self.indicators[:, -q:])
-        value = 0.5 * float((self.ridge * W * W).sum())
-        value -= float(self.weight @ (self.indicators * logs).sum(axis=1))
-        return LogisticPoint(value, self.A.T @ slopes + self.ridge * W, probabilities)
-
-    def hessian(self, probabilities: Array) -> Array:
-        """Compute the Hessian without the penalty, with respect to the stacked columns of W."""
-        p, q = self.A.shape[1], probabilities.shape[1]
-        blocks = np.empty((q, p, q, p))
-        for a in range(q):
-            for b in range(a + 1):
-                # d P_a / d Z_b = P_a (1_ab - P_b): block (a, b) is F' diag(w P_a (1_ab - P_b)) F
-                curvature = self.weight * probabilities[:, a] * ((a == b) - probabilities[:, b])
-                blocks[a, :, b] = (self.A * curvature[:, None]).T @ self.A
-                blocks[b, :, a] = blocks[a, :, b]
-        return blocks.reshape(q * p, q * p)
-
-
-def _newton(loss: PenalisedLogLoss, W: Array) -> Array:
-    """Minimise by Newton steps from W until the decrease per row is small."""
-    point, (p, q) = loss.evaluate(W), W.shape
-    ridge, tolerance = np.tile(loss.ridge[:, 0], q), GRADIENT_TOLERANCE * float(loss.weight.sum())
-    for _ in range(100):
-        # (H + diag(ridge)) step = gradient, with the columns of W stacked
-        factor = cholesky_factor(loss.hessian(point.probabilities), ridge)
-        right = point.gradient.T.ravel()
-        step = dpotrs(factor, right, lower=1)[0].reshape(q, p).T
-        slope = float(np.vdot(step, point.gradient))
-        for length in 0.5 ** np.arange(12):  # Armijo's condition
-            candidate = loss.evaluate(W - length * step)
-            if candidate.value <= point.value - 1e-4 * length * slope:
-                break
-        else:  # the remaining decrease is below the rounding error
-            break
-        W, point = W - length * step, candidate
-        if slope <= tolerance:
-            break
-    return W
-
-
-def _quasi_newton(loss: PenalisedLogLoss, W: Array, gram: Array) -> Array:
-    """Minimise by quasi-Newton steps from W; `gram` is F'F / 4."""
-    # With R R' = F'F / 4 + penalty I, the Hessian with respect to R'W is near the identity.
-    R = cholesky_factor(gram, loss.ridge[:, 0])
-
-    def coefficients(z: Array) -> Array:
-        """Compute W = R'^-1 z."""
-        return np.asarray(dtrtrs(R, z.reshape(len(R), -1), lower=1, trans=1)[0])
-
-    def scaled(z: Array) -> tuple[float, Array]:
-        """Compute the objective and its gradient as functions of z = R'W."""
-        point = loss.evaluate(coefficients(z))
-        return point.value, np.ravel(dtrtrs(R, point.gradient, lower=1)[0])
-
-    tolerance = GRADIENT_TOLERANCE * math.sqrt(float(loss.weight.sum()))
-    options: Any = {"maxiter": 100, "gtol": tolerance, "ftol": 1e-10}
-    start = (R.T @ W).ravel()
-    result = minimize(scaled, start, method="L-BFGS-B", jac=True, options=options)
-    return coefficients(result.x)
-
-
-def log_softmax(scores: Array) -> Array:
-    """Compute the log-softmax of each row."""
-    # scipy.special.log_softmax is slower for small arrays.
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return np.asarray(shifted)

@@ -53,8 +53,11 @@ MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
 # Dense members: every row is a centre
 DENSE_CENTRES = 4000  # Maximum number of centres, of all dense members together.
+DENSE_CLASS_CENTRES = 2000  # The same for classification.
+DENSE_LOGISTIC = 10.0 ** np.arange(1, -6, -1)  # Penalties on logistic coefficients.
+DENSE_LOGISTIC_CENTRES = 1000  # Centres for the choice of the penalty.
 DENSE_ROWS = 50_000  # Maximum number of rows to which dense members are fitted.
-DENSE_TRIAL_ROWS = 1000  # Training rows for the choice of the hyperparameters.
+DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.
 DENSE_LINEAR = 0.1  # Weight of the linear kernel, divided by the number of features.

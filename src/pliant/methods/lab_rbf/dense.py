@@ -13,24 +13,33 @@ the profile, the factor and alpha, which all dense members share, and the weight
 
 from __future__ import annotations
 
+import math
+
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.special import softmax
 
 from pliant.core.threads import blas_limited, threads_for
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Indices
 from pliant.kernels.base import Kernel, WeightedSum
 from pliant.kernels.standard import Linear
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Mapped, Warp
+from pliant.methods.lab_rbf.logistic import (
+    class_indicators,
+    class_scores,
+    log_softmax,
+    logistic_path,
+)
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.table import Table
+from pliant.methods.ridge.problem import factorize
 from pliant.methods.ridge.sketched import SketchedKernelRidge
 
 METRICS = ("bandwidths", "gradients")
@@ -59,26 +68,90 @@ def learn_dense(
     table: Table, fits: Sequence[FitState], seed: int, n_jobs: int | None
 ) -> DenseFit | None:
     """Choose the hyperparameters and the weight of dense members on the rows held out."""
-    search = Search(table, fits, n_jobs)
-    if sum(len(trial.target) for trial in search.trials) < constants.MIN_DENSE_ROWS:
+    if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    choice = search.best_choice()
+    search, choice = choose(table, fits, n_jobs)
     predicted = search.predict(choice)
-    weight = search.weight(predicted)
-    n_dense = len(fits) if len(fits) * len(table) <= constants.DENSE_CENTRES else 1
-    score = 1.0 - search.loss(choice) / search.spread
-    rng = np.random.RandomState(seed)
-    bases = [build_basis(table, fit, choice, score, rng) for fit in fits[:n_dense]]
+    local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0) for fit in fits]
+    weight = search.weight(search.target, local, predicted)
+    bases = build_bases(search, choice, seed, constants.DENSE_CENTRES)
     return DenseFit(bases, weight, predicted)
 
 
-def build_basis(
-    table: Table, fit: FitState, choice: Choice, score: float, rng: np.random.RandomState
+def learn_dense_classes(
+    table: Table, fits: Sequence[FitState], seed: int, n_jobs: int | None
+) -> DenseFit | None:
+    """Choose as `learn_dense`, except that log losses choose the penalty, and probabilities the weight.
+
+    The held-out predictions of the fits are scores.
+    """
+    if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
+        return None
+    search, choice = choose(table, fits, n_jobs)
+    penalties = constants.DENSE_LOGISTIC * table.mean_weight
+    tasks = (delayed(trial.logistic_scores)(choice, penalties) for trial in search.trials)
+    paths = list(search.parallel()(tasks))
+    indicators = class_indicators(search.target)
+
+    def log_loss(scores: Sequence[Array]) -> float:
+        logs = log_softmax(class_scores(np.concatenate(scores)))
+        return -float(search.weights @ (indicators * logs).sum(axis=1))
+
+    best = int(np.argmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
+    predicted = [path[best] for path in paths]
+    local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS] for fit in fits]
+    probabilities = (
+        [softmax(class_scores(each), axis=1) for each in scores] for scores in (local, predicted)
+    )
+    weight = search.weight(indicators, *probabilities)
+    alpha, n_centres = float(penalties[best]), constants.DENSE_CLASS_CENTRES
+    bases = build_bases(search, choice, seed, n_centres)
+    bases = [replace(basis, alpha_=alpha) for basis in bases]
+    return DenseFit(bases, weight, predicted)
+
+
+def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
+    """Return the held-out rows of each local fit that are predicted."""
+    return [np.asarray(fit.split.held_out)[: constants.ERROR_ROWS] for fit in fits]
+
+
+def choose(
+    table: Table, fits: Sequence[FitState], n_jobs: int | None
+) -> tuple[Search, Choice]:
+    """Search with few training rows, then descend with all training rows of one member.
+
+    Return a search with all training rows of all members, and the choice.
+    """
+    n_few = constants.DENSE_TRIAL_ROWS
+    n_rows = max(len(fit.split.train) for fit in fits)
+    search = Search(table, fits, n_few, n_jobs)
+    choice = search.best_choice()
+    if n_rows <= n_few:
+        return search, choice
+    choice = Search(table, fits[:1], n_rows, n_jobs).descend(choice)
+    return Search(table, fits, n_rows, n_jobs), choice
+
+
+def build_bases(search: Search, choice: Choice, seed: int, n_centres: int) -> list[LearnedBasis]:
+    """Build a basis for each local fit, or one basis if they had too many centres in total."""
+    table, fits, rng = search.table, search.fits, np.random.RandomState(seed)
+    score = 1.0 - search.loss(choice) / search.spread
+    n_dense = len(fits) if len(fits) * len(table) <= n_centres else 1
+    return [_build_basis(table, fit, choice, score, rng, n_centres) for fit in fits[:n_dense]]
+
+
+def _build_basis(
+    table: Table,
+    fit: FitState,
+    choice: Choice,
+    score: float,
+    rng: np.random.RandomState,
+    n_centres: int,
 ) -> LearnedBasis:
     """Build the basis of the dense member that takes its metric from a local one."""
     rows = np.arange(len(table))
-    if len(rows) > constants.DENSE_CENTRES:
-        rows = np.sort(rng.choice(len(rows), constants.DENSE_CENTRES, replace=False))
+    if len(rows) > n_centres:
+        rows = np.sort(rng.choice(len(rows), n_centres, replace=False))
     distinct = np.sort(np.unique(table.points(rows), axis=0, return_index=True)[1])
     rows = rows[distinct]
     A, warp = np.sqrt(choice.factor) * getattr(fit.metrics, choice.metric), fit.basis.warp_
@@ -114,7 +187,7 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
         chosen = np.random.RandomState(0).choice(len(rows), constants.DENSE_ROWS, replace=False)
         rows = np.sort(chosen)
     table, mean, centres = table.rows(rows), table.mean, basis.kernel_.centres
-    share = constants.DENSE_LINEAR / centres.shape[1]
+    share = _linear_share(basis)
     radial, linear = basis.kernel_.symmetric_kernel(), Mapped(Linear(), basis.warp_)
     kernel: Kernel = WeightedSum([radial, linear], [1.0, share])
     model = SketchedKernelRidge(
@@ -130,41 +203,78 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     return np.vstack([c, v]), mean
 
 
+def logistic_fit(
+    basis: LearnedBasis, X: Array, indicators: Array, weights: Array | None
+) -> Coefficients:
+    """Fit the coefficients and the intercept of a basis by logistic regression."""
+    penalty = np.array([basis.alpha_])
+    if basis.objective_ != "dense":
+        return logistic_path(basis.features(X), indicators, weights, penalty)[0]
+    # With K_mm = scale U'U and the features K_nm U^{-1} / sqrt(scale), |w|^2 is the squared norm.
+    centres = basis.kernel_.centres
+    factor, share = factorize(basis.kernel_.symmetric_kernel(), centres), _linear_share(basis)
+    kept, root = factor.order[: factor.rank], math.sqrt(factor.scale)
+    F = basis.features(X)
+    K, u = F[:, kept], F[:, len(centres) :]
+    whitened = dtrtrs(factor.triangle, K.T, trans=1)[0].T / root
+    path = logistic_path(np.hstack([whitened, math.sqrt(share) * u]), indicators, weights, penalty)
+    w, intercept = path[0]
+    c = np.zeros((len(centres), w.shape[1]))
+    c[kept] = dtrtrs(factor.triangle, w[: len(kept)])[0] / root
+    return np.vstack([c, math.sqrt(share) * w[len(kept) :]]), intercept
+
+
+def _linear_share(basis: LearnedBasis) -> float:
+    """Return the weight of the linear kernel."""
+    return constants.DENSE_LINEAR / len(basis.warp_.slopes)
+
+
 class Trial:
     """Kernel ridge regression on training rows of one local member, tried on its held-out rows."""
 
-    def __init__(self, table: Table, fit: FitState) -> None:
-        warp = fit.basis.warp_
-        rows = table.sample(fit.split.train[: constants.DENSE_TRIAL_ROWS], warp)
-        held_out = table.sample(fit.split.held_out[: constants.ERROR_ROWS], warp)
-        self.mean, self.target = rows.mean, held_out.Y
-        self.root = None if rows.weights is None else np.sqrt(rows.weights)[:, None]
-        self.weights = np.ones(len(held_out)) if held_out.weights is None else held_out.weights
-        self.residual = rows.Y - self.mean
-        self.local = np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0)
-        share = constants.DENSE_LINEAR / rows.X.shape[1]
-        self.linear = share * rows.X @ rows.X.T, share * held_out.X @ rows.X.T
-        self.distances = {name: _distances(rows.X, held_out.X, A) for name, A in zip(METRICS, fit.metrics, strict=True)}
+    def __init__(self, table: Table, fit: FitState, held_out: Indices, n_rows: int) -> None:
+        self.rows = table.sample(fit.split.train[:n_rows], fit.basis.warp_)
+        self.held_out = table.sample(held_out, fit.basis.warp_)
+        self.metrics = dict(zip(METRICS, fit.metrics, strict=True))
+        self.distances: dict[str, tuple[Array, Array]] = {}
+
+    def kernels(self, choice: Choice) -> list[Array]:
+        """Compute the kernel matrices of training rows, and of held-out and training rows."""
+        X, T = self.rows.X, self.held_out.X
+        if choice.metric not in self.distances:
+            self.distances[choice.metric] = _distances(X, T, self.metrics[choice.metric])
+        value, share = PROFILES[choice.profile].value, constants.DENSE_LINEAR / X.shape[1]
+        pairs = zip((X, T), self.distances[choice.metric], strict=True)
+        return [value(np, choice.factor * D) + share * points @ X.T for points, D in pairs]
+
+    @blas_limited
+    def logistic_scores(self, choice: Choice, penalties: Array) -> Array:
+        """Compute logistic scores of the held-out rows for each penalty, (n_penalties, n, q)."""
+        K, L = self.kernels(choice)
+        m = min(len(K), constants.DENSE_LOGISTIC_CENTRES)  # the first rows are the centres
+        among = K[:m, :m] + constants.JITTER * m * np.eye(m)
+        factor = dpotrf(among, lower=1, overwrite_a=1)[0]
+        whitened, held_out = (dtrtrs(factor, each[:, :m].T, lower=1)[0].T for each in (K, L))
+        indicators = class_indicators(self.rows.Y)
+        path = logistic_path(whitened, indicators, self.rows.weights, penalties)
+        return np.stack([held_out @ W + intercept for W, intercept in path])
 
     @blas_limited
     def predict(self, choice: Choice) -> Array:
         """Predict the held-out rows, on [-1, 1]."""
-        value = PROFILES[choice.profile].value
-        K, L = (
-            value(np, choice.factor * D) + linear
-            for D, linear in zip(self.distances[choice.metric], self.linear, strict=True)
-        )
+        K, L = self.kernels(choice)
         # With R = diag(sqrt(s)), the coefficients are R (R K R + alpha I)^{-1} R y.
-        right = self.residual
-        if self.root is not None:
-            K, right = self.root * K * self.root.T, self.root * right
+        root, mean = self.rows.root, self.rows.mean
+        right = self.rows.Y - mean
+        if root is not None:
+            K, right = root * K * root.T, root * right
         K[np.diag_indices_from(K)] += choice.alpha
         factor, failed = dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
         if failed:
-            return np.full_like(self.target, np.nan)
+            return np.full_like(self.held_out.Y, np.nan)
         c = dpotrs(factor, right, lower=1)[0]
-        c = c if self.root is None else self.root * c
-        return np.asarray((self.mean + L @ c).clip(-1.0, 1.0))
+        c = c if root is None else root * c
+        return np.asarray((mean + L @ c).clip(-1.0, 1.0))
 
 
 def _distances(X: Array, T: Array, A: Array) -> tuple[Array, Array]:
@@ -183,20 +293,17 @@ class Search:
 
     table: Table
     fits: Sequence[FitState]
+    n_rows: int  # maximum number of training rows of a trial
     n_jobs: int | None
     losses: dict[Choice, float] = field(default_factory=dict)
 
-    @cached_property
-    def trials(self) -> list[Trial]:
-        return [Trial(self.table, fit) for fit in self.fits]
-
-    @cached_property
-    def weights(self) -> Array:
-        return np.concatenate([trial.weights for trial in self.trials])
-
-    @cached_property
-    def target(self) -> Array:
-        return np.concatenate([trial.target for trial in self.trials])
+    def __post_init__(self) -> None:
+        pairs = zip(self.fits, held_out_rows(self.fits), strict=True)
+        self.trials = [Trial(self.table, fit, rows, self.n_rows) for fit, rows in pairs]
+        self.target = np.concatenate([trial.held_out.Y for trial in self.trials])
+        rows = np.concatenate(held_out_rows(self.fits))
+        weights = self.table.weights_of(rows)
+        self.weights = np.ones(len(rows)) if weights is None else weights
 
     @property
     def spread(self) -> float:
@@ -206,10 +313,13 @@ class Search:
 
     def predict(self, choice: Choice) -> list[Array]:
         """Predict the held-out rows of each member."""
-        n_values = sum(len(trial.residual) ** 2 for trial in self.trials)
+        return list(self.parallel()(delayed(trial.predict)(choice) for trial in self.trials))
+
+    def parallel(self) -> Parallel:
+        """Build a thread pool, with one thread for few rows."""
+        n_values = sum(len(trial.rows) ** 2 for trial in self.trials)
         threads = threads_for(self.n_jobs, worth_it=n_values >= constants.MIN_THREADED)
-        tasks = (delayed(trial.predict)(choice) for trial in self.trials)
-        return list(Parallel(n_jobs=threads, require="sharedmem")(tasks))
+        return Parallel(n_jobs=threads, require="sharedmem")
 
     def loss(self, choice: Choice) -> float:
         """Compute the squared error over all held-out rows."""
@@ -221,36 +331,61 @@ class Search:
 
     def best_choice(self) -> Choice:
         """Descend in factor and alpha by steps of the grid, for each metric and profile."""
-        scale = self.table.mean_weight
-        best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * scale)
+        best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * self.table.mean_weight)
         for profile, metric in product(DENSE_PROFILES, METRICS):
-            here = best._replace(metric=metric, profile=profile)
-            while True:
-                step = min(_neighbours(here, scale), key=self.loss)
-                if not self.loss(step) < self.loss(here):
-                    break
-                here = step
+            here = self.descend(best._replace(metric=metric, profile=profile))
             best = min(best, here, key=self.loss)
         return best
 
-    def weight(self, predicted: list[Array]) -> float:
-        """Choose the weight of the dense members, shrunk towards its usual value.
+    def descend(self, choice: Choice) -> Choice:
+        """Take steps of the grid of factors and penalties while the loss decreases."""
+        while True:
+            step = min(_neighbours(choice, self.table.mean_weight), key=self.loss)
+            if not self.loss(step) < self.loss(choice):
+                return choice
+            choice = step
 
-        With the held-out errors e of local members and the differences g of dense from local
-        predictions, it minimises |e - w g|^2 + strength |g|^2 (w - usual)^2 over [0, 1].
-        """
-        local = np.concatenate([trial.local for trial in self.trials])
-        g = np.concatenate(predicted) - local
-        weighted = self.weights[:, None] * g
-        size = float(np.vdot(weighted, g))
-        if not size > 0.0:
-            return 0.0
-        own = float(np.vdot(weighted, self.target - local)) / size
-        strength = constants.DENSE_SHRINKAGE
-        return float(np.clip((own + strength * constants.DENSE_WEIGHT) / (1.0 + strength), 0.0, 1.0))
+    def weight(self, target: Array, local: list[Array], dense: list[Array]) -> float:
+        """Choose the weight of the dense members, given held-out predictions of each member."""
+        before, after = np.concatenate(local), np.concatenate(dense)
+        rows, m = np.concatenate(held_out_rows(self.fits)), len(self.fits)
+        return best_weight(rows, self.weights, target - before, after - before, m)
 
     def _squares(self, errors: Array) -> float:
         return float(self.weights @ (errors * errors).sum(axis=1))
+
+
+def best_weight(rows: Indices, weights: Array, errors: Array, steps: Array, m: int) -> float:
+    """Choose the weight of dense members beside m local ones, shrunk towards its usual value.
+
+    `rows` numbers the rows that members hold out, member by member; a row may occur several times.
+    With the local errors e and the steps g from local to dense predictions, shape (n, q), the best
+    weight minimises the mean square of mean_k e_k - weight mean_k g_k over the m members.
+    """
+    _, where, count = np.unique(rows, return_inverse=True, return_counts=True)
+    total, pairs = float(weights.sum()), float((weights * (count[where] - 1)).sum()) / 2.0
+
+    def mean_product(x: Array, z: Array) -> float:
+        """Estimate the mean product of mean_k x_k and mean_k z_k."""
+        # It is E[x_k z_k] - (1 - 1/m) D, where D is the mean of (x_a - x_b)(z_a - z_b) / 2 over the
+        # pairs of members that hold out a row: sum_{a<b} = k sum x z - (sum x)(sum z).
+        own = weights * (x * z).sum(axis=1)
+        product = float(own.sum()) / total
+        if (count > 1).sum() < constants.MIN_PAIRS:
+            return product
+        sums = np.zeros((2, len(count), x.shape[1]))
+        np.add.at(sums[0], where, x)
+        np.add.at(sums[1], where, z)
+        row_weights = np.bincount(where, weights) / count
+        spread = float(own @ count[where] - row_weights @ (sums[0] * sums[1]).sum(axis=1))
+        return product - (1.0 - 1.0 / m) * spread / 2.0 / pairs
+
+    square = mean_product(steps, steps)
+    best = mean_product(errors, steps) / square if square > 0.0 else 0.0
+    if not best > 0.0:
+        return 0.0
+    strength = constants.DENSE_SHRINKAGE
+    return (min(best, 1.0) + strength * constants.DENSE_WEIGHT) / (1.0 + strength)
 
 
 def _neighbours(choice: Choice, scale: float) -> Iterator[Choice]:

@@ -46,10 +46,16 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
-from pliant.methods.lab_rbf.dense import dense_fit
+from pliant.methods.lab_rbf.dense import DenseFit, dense_fit, learn_dense
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis, contributing, ridge_fits
+from pliant.methods.lab_rbf.members import (
+    Coefficients,
+    FitState,
+    LearnedBasis,
+    contributing,
+    ridge_fits,
+)
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
@@ -292,6 +298,12 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             return float(np.average(squares, axis=0, weights=weights).sum()) / variance
 
         return loss
+
+    def _learn_dense(
+        self, table: Table, fits: list[FitState], trainer: Trainer
+    ) -> DenseFit | None:
+        used = self._dense_sources(fits, trainer)
+        return learn_dense(table, used, int(trainer.seeds[0]), self.n_jobs) if used else None
 
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table

@@ -78,6 +78,11 @@ class Table:
         return np.asarray(np.average(self.Y, axis=0, weights=self.weights))
 
     @property
+    def root(self) -> Array | None:
+        """Square roots of the weights, shape (n, 1), or None if all weights are 1."""
+        return None if self.weights is None else np.sqrt(self.weights)[:, None]
+
+    @property
     def feature_range(self) -> tuple[Array, Array]:
         """Minimum and maximum of each feature, float64."""
         return np.asarray(self.X.min(axis=0), float), np.asarray(self.X.max(axis=0), float)

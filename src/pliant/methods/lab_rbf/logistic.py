@@ -1,0 +1,148 @@
+"""Multinomial logistic regression with a ridge penalty, for one penalty or several.
+
+With features F, class indicators t_ik, weights w_i and Z = F W + b, the objective is
+
+    - sum_i w_i sum_k t_ik log softmax(Z_i)_k + (penalty / 2) |W|^2.
+
+For two classes, W has one column, F W + b is the log-odds, and Z = [0, F W + b].
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrs, dtrtrs
+from scipy.optimize import minimize
+
+from pliant.core.typing import Array
+from pliant.methods.lab_rbf.objective import cholesky_factor
+
+INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
+GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
+MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton's method; else L-BFGS-B.
+
+
+def class_scores(scores: Array) -> Array:
+    """Return one column of scores per class; a single column of log-odds becomes [0, score]."""
+    return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+
+
+def class_indicators(signs: Array) -> Array:
+    """Convert signs to indicators: 1 in the column of each row's class, 0 elsewhere."""
+    positive = signs > 0
+    indicators = np.hstack([~positive, positive]) if signs.shape[1] == 1 else positive
+    return indicators.astype(np.float64)
+
+
+def logistic_path(
+    F: Array, indicators: Array, weights: Array | None, penalties: Array
+) -> list[tuple[Array, Array]]:
+    """Minimise the objective for decreasing penalties, with warm starts; return each W and b."""
+    n, k = indicators.shape
+    if n < F.shape[1]:  # F' = Q R: the minimiser is Q V, with |Q V| = |V| and F Q V = R'V
+        Q, R = np.linalg.qr(F.T)
+        path = logistic_path(R.T, indicators, weights, penalties)
+        return [(Q @ V, intercept) for V, intercept in path]
+    A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
+    W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
+    use_newton = n * W.size**2 <= MAX_NEWTON
+    # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
+    gram = None if use_newton else (A * weight[:, None]).T @ A / 4.0
+    for penalty in penalties:
+        ridge = np.full((A.shape[1], 1), penalty)
+        ridge[-1] = INTERCEPT_PENALTY * float(weight.sum())
+        loss = PenalisedLogLoss(A, indicators, weight, ridge)
+        W = _newton(loss, W) if gram is None else _quasi_newton(loss, W, gram)
+        path.append((W[:-1], W[-1]))
+    return path
+
+
+class LogisticPoint(NamedTuple):
+    """Objective, gradient of shape (p, q), and probabilities of q classes, shape (n, q)."""
+
+    value: float
+    gradient: Array
+    probabilities: Array
+
+
+class PenalisedLogLoss(NamedTuple):
+    """Objective for one penalty as a function of W, with b in the last row."""
+
+    A: Array
+    indicators: Array
+    weight: Array
+    ridge: Array
+
+    def evaluate(self, W: Array) -> LogisticPoint:
+        """Compute the objective and its gradient."""
+        logs, q = log_softmax(class_scores(self.A @ W)), W.shape[1]
+        probabilities = np.exp(logs)[:, -q:]
+        slopes = self.weight[:, None] * (probabilities - self.indicators[:, -q:])
+        value = 0.5 * float((self.ridge * W * W).sum())
+        value -= float(self.weight @ (self.indicators * logs).sum(axis=1))
+        return LogisticPoint(value, self.A.T @ slopes + self.ridge * W, probabilities)
+
+    def hessian(self, probabilities: Array) -> Array:
+        """Compute the Hessian without the penalty, with respect to the stacked columns of W."""
+        p, q = self.A.shape[1], probabilities.shape[1]
+        blocks = np.empty((q, p, q, p))
+        for a in range(q):
+            for b in range(a + 1):
+                # d P_a / d Z_b = P_a (1_ab - P_b): block (a, b) is F' diag(w P_a (1_ab - P_b)) F
+                curvature = self.weight * probabilities[:, a] * ((a == b) - probabilities[:, b])
+                blocks[a, :, b] = (self.A * curvature[:, None]).T @ self.A
+                blocks[b, :, a] = blocks[a, :, b]
+        return blocks.reshape(q * p, q * p)
+
+
+def _newton(loss: PenalisedLogLoss, W: Array) -> Array:
+    """Minimise by Newton steps from W until the decrease per row is small."""
+    point, (p, q) = loss.evaluate(W), W.shape
+    ridge, tolerance = np.tile(loss.ridge[:, 0], q), GRADIENT_TOLERANCE * float(loss.weight.sum())
+    for _ in range(100):
+        # (H + diag(ridge)) step = gradient, with the columns of W stacked
+        factor = cholesky_factor(loss.hessian(point.probabilities), ridge)
+        right = point.gradient.T.ravel()
+        step = dpotrs(factor, right, lower=1)[0].reshape(q, p).T
+        slope = float(np.vdot(step, point.gradient))
+        for length in 0.5 ** np.arange(12):  # Armijo's condition
+            candidate = loss.evaluate(W - length * step)
+            if candidate.value <= point.value - 1e-4 * length * slope:
+                break
+        else:  # the remaining decrease is below the rounding error
+            break
+        W, point = W - length * step, candidate
+        if slope <= tolerance:
+            break
+    return W
+
+
+def _quasi_newton(loss: PenalisedLogLoss, W: Array, gram: Array) -> Array:
+    """Minimise by quasi-Newton steps from W; `gram` is F'F / 4."""
+    # With R R' = F'F / 4 + penalty I, the Hessian with respect to R'W is near the identity.
+    R = cholesky_factor(gram, loss.ridge[:, 0])
+
+    def coefficients(z: Array) -> Array:
+        """Compute W = R'^-1 z."""
+        return np.asarray(dtrtrs(R, z.reshape(len(R), -1), lower=1, trans=1)[0])
+
+    def scaled(z: Array) -> tuple[float, Array]:
+        """Compute the objective and its gradient as functions of z = R'W."""
+        point = loss.evaluate(coefficients(z))
+        return point.value, np.ravel(dtrtrs(R, point.gradient, lower=1)[0])
+
+    tolerance = GRADIENT_TOLERANCE * math.sqrt(float(loss.weight.sum()))
+    options: Any = {"maxiter": 100, "gtol": tolerance, "ftol": 1e-10}
+    start = (R.T @ W).ravel()
+    result = minimize(scaled, start, method="L-BFGS-B", jac=True, options=options)
+    return coefficients(result.x)
+
+
+def log_softmax(scores: Array) -> Array:
+    """Compute the log-softmax of each row."""
+    # scipy.special.log_softmax is slower for small arrays.
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.asarray(shifted)
