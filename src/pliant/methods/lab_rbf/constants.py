@@ -64,8 +64,8 @@ DENSE_LINEAR = 0.1  # Weight of the linear kernel, divided by the number of feat
 DENSE_FACTORS = 1 / 16, 4.0  # Limits on the factor of the metric, in steps of 4.
 DENSE_ALPHAS = 1e-5, 1e2  # Limits on the penalty, in steps of 10.
 DENSE_TOL = 1e-4  # Certified accuracy of the coefficients; see `SketchedKernelRidge`.
-DENSE_WEIGHT = 0.3  # Usual weight of the dense members, towards which the weight is shrunk,
-DENSE_SHRINKAGE = 0.2  # with this strength.
+DENSE_WEIGHT = 0.4  # Mean of the normal prior for the weight of the dense members,
+DENSE_WEIGHT_SPREAD = 0.2  # and its standard deviation.
 
 MIN_THREADED = 200_000  # Minimum number of kernel values for which threads save time.
 TINY = float(np.finfo(np.float64).tiny)

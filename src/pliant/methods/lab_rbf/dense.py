@@ -67,13 +67,18 @@ class DenseFit:
 def learn_dense(
     table: Table, fits: Sequence[FitState], seed: int, n_jobs: int | None
 ) -> DenseFit | None:
-    """Choose the hyperparameters and the weight of dense members on the rows held out."""
+    """Choose the hyperparameters and the weight of dense members on the rows held out.
+
+    Return None if the best weight is 0, or too few rows are held out.
+    """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
     search, choice = choose(table, fits, n_jobs)
     predicted = search.predict(choice)
     local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0) for fit in fits]
     weight = search.weight(search.target, local, predicted)
+    if weight == 0.0:
+        return None
     bases = build_bases(search, choice, seed, constants.DENSE_CENTRES)
     return DenseFit(bases, weight, predicted)
 
@@ -104,6 +109,8 @@ def learn_dense_classes(
         [softmax(class_scores(each), axis=1) for each in scores] for scores in (local, predicted)
     )
     weight = search.weight(indicators, *probabilities)
+    if weight == 0.0:
+        return None
     alpha, n_centres = float(penalties[best]), constants.DENSE_CLASS_CENTRES
     bases = build_bases(search, choice, seed, n_centres)
     bases = [replace(basis, alpha_=alpha) for basis in bases]
@@ -348,44 +355,28 @@ class Search:
     def weight(self, target: Array, local: list[Array], dense: list[Array]) -> float:
         """Choose the weight of the dense members, given held-out predictions of each member."""
         before, after = np.concatenate(local), np.concatenate(dense)
-        rows, m = np.concatenate(held_out_rows(self.fits)), len(self.fits)
-        return best_weight(rows, self.weights, target - before, after - before, m)
+        return best_weight(self.weights, target - before, after - before)
 
     def _squares(self, errors: Array) -> float:
         return float(self.weights @ (errors * errors).sum(axis=1))
 
 
-def best_weight(rows: Indices, weights: Array, errors: Array, steps: Array, m: int) -> float:
-    """Choose the weight of dense members beside m local ones, shrunk towards its usual value.
+def best_weight(weights: Array, errors: Array, steps: Array) -> float:
+    """Choose the weight w of dense members beside local ones, in [0, 1].
 
-    `rows` numbers the rows that members hold out, member by member; a row may occur several times.
-    With the local errors e and the steps g from local to dense predictions, shape (n, q), the best
-    weight minimises the mean square of mean_k e_k - weight mean_k g_k over the m members.
+    With the errors e of local members on n held-out rows and the steps g from local to dense
+    predictions, shape (n, q), least squares minimise sum_i s_i |e_i - w g_i|^2. The estimate and a
+    normal prior are averaged by their precisions.
     """
-    _, where, count = np.unique(rows, return_inverse=True, return_counts=True)
-    total, pairs = float(weights.sum()), float((weights * (count[where] - 1)).sum()) / 2.0
-
-    def mean_product(x: Array, z: Array) -> float:
-        """Estimate the mean product of mean_k x_k and mean_k z_k."""
-        # It is E[x_k z_k] - (1 - 1/m) D, where D is the mean of (x_a - x_b)(z_a - z_b) / 2 over the
-        # pairs of members that hold out a row: sum_{a<b} = k sum x z - (sum x)(sum z).
-        own = weights * (x * z).sum(axis=1)
-        product = float(own.sum()) / total
-        if (count > 1).sum() < constants.MIN_PAIRS:
-            return product
-        sums = np.zeros((2, len(count), x.shape[1]))
-        np.add.at(sums[0], where, x)
-        np.add.at(sums[1], where, z)
-        row_weights = np.bincount(where, weights) / count
-        spread = float(own @ count[where] - row_weights @ (sums[0] * sums[1]).sum(axis=1))
-        return product - (1.0 - 1.0 / m) * spread / 2.0 / pairs
-
-    square = mean_product(steps, steps)
-    best = mean_product(errors, steps) / square if square > 0.0 else 0.0
-    if not best > 0.0:
+    products, squares = (weights * (x * steps).sum(axis=1) for x in (errors, steps))
+    size = float(squares.sum())
+    if not size > 0.0:
         return 0.0
-    strength = constants.DENSE_SHRINKAGE
-    return (min(best, 1.0) + strength * constants.DENSE_WEIGHT) / (1.0 + strength)
+    own = float(products.sum()) / size
+    deviation = float(np.linalg.norm(products - own * squares)) / size  # of `own`, over the rows
+    prior, spread = constants.DENSE_WEIGHT, constants.DENSE_WEIGHT_SPREAD
+    weight = (own * spread**2 + prior * deviation**2) / (spread**2 + deviation**2)
+    return float(np.clip(weight, 0.0, 1.0))
 
 
 def _neighbours(choice: Choice, scale: float) -> Iterator[Choice]:
