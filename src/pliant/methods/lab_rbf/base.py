@@ -379,6 +379,10 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             learns_shared=algorithm.initial_bandwidth == "auto",
         )
 
+    def _moved(self, basis: LearnedBasis, table: Table) -> LearnedBasis:
+        """Return the basis for new samples; the centres of dense regressors are the samples."""
+        return basis
+
     @abstractmethod
     def _learn_dense(
         self, table: Table, fits: list[FitState], trainer: Trainer
@@ -389,7 +393,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Return the local fits from which dense members are learned."""
         if not self.dense or trainer.deadline.stopped:
             return []
-        return [fit for fit in compress(fits, contributing(fits)) if fit.metrics is not None]
+        # If all features are constant, there is no metric.
+        used = [fit for fit in compress(fits, contributing(fits)) if fit.basis.warp_.slopes.any()]
+        return [fit for fit in used if fit.metrics is not None]
 
     def _store_members(
         self,
@@ -401,7 +407,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Store the members with their relevances, and their weights."""
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
         rows = [fit.split.final[: constants.SLOPE_ROWS] for fit in fits]
-        rows += [rows[0]] * (len(bases) - len(fits))
+        rows += [rows[0][: constants.DENSE_SLOPE_ROWS]] * (len(bases) - len(fits))
         self.members_ = [
             LABRBFMember.build(basis, each, table.points(some))
             for basis, each, some in zip(bases, coefficients, rows, strict=True)
@@ -461,6 +467,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
 
         For any objective, each member's coefficients are refitted with its ``alpha_``: by ridge
         regression in one pass over blocks of samples, or by logistic regression for classifiers.
+        The new samples become the support points of a regressor's dense members.
         Any calibration of the intervals becomes invalid and is deleted; call `calibrate` again.
 
         Parameters
@@ -478,7 +485,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
         table = self._set_target(table)
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
-        bases = [replace(member, limits_=limits) for member in self.members_]
+        bases = [self._moved(replace(member, limits_=limits), table) for member in self.members_]
         solved = zip(bases, self._solve_coefficients(bases, table), strict=True)
         self.members_ = [LABRBFMember.build(basis, each, points) for basis, each in solved]
         return self

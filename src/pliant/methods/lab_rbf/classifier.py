@@ -218,8 +218,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self, table: Table, fits: list[FitState], trainer: Trainer
     ) -> DenseFit | None:
         used = self._dense_sources(fits, trainer)
-        seed = int(trainer.seeds[0])
-        return learn_dense_classes(table, used, seed, self.n_jobs) if used else None
+        return learn_dense_classes(table, used, self.n_jobs) if used else None
 
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table

@@ -31,6 +31,7 @@ BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths; the coefficients use 
 SCREENING_ROWS = 1000  # Rows for the importances of the features, and for probes.
 HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.
+DENSE_SLOPE_ROWS = 200  # The same for dense members.
 ERROR_ROWS = 1000  # Held-out rows per member for the error model.
 # Rows sampled from a Dask collection; in memory, four members use 52 000 rows of a million.
 SAMPLE_ROWS = 50_000
@@ -52,20 +53,26 @@ OPTIMISM = 10.0  # Errors grow by OPTIMISM / n: penalties are selected on the sa
 MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
 # Dense members: every row is a centre
-DENSE_CENTRES = 4000  # Maximum number of centres, of all dense members together.
-DENSE_CLASS_CENTRES = 2000  # The same for classification.
+DENSE_CENTRES = 4000  # With more centres in total, there is one dense member.
+DENSE_CLASS_CENTRES = 2000  # Maximum number of centres for classification.
 DENSE_LOGISTIC = 10.0 ** np.arange(1, -6, -1)  # Penalties on logistic coefficients.
 DENSE_LOGISTIC_CENTRES = 1000  # Centres for the choice of the penalty.
-DENSE_ROWS = 50_000  # Maximum number of rows to which dense members are fitted.
+DENSE_ROWS = 20_000  # Maximum number of rows to which a dense member is fitted.
+DENSE_DIRECT = 2500  # With more rows, conjugate gradients replace a Cholesky factorization.
+DENSE_BLOCK = 1000  # Rows of a block of the kernel matrix.
+DENSE_RANK = 1000  # Rank of the preconditioner.
+DENSE_JITTER = 1e-6  # Added to the kernel matrix of the preconditioner's rows.
+DENSE_RESIDUAL = 1e-3  # Relative residual at which conjugate gradients end,
+DENSE_STEPS = 200  # or this number of steps.
 DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.
 DENSE_LINEAR = 0.1  # Weight of the linear kernel, divided by the number of features.
 DENSE_FACTORS = 1 / 16, 4.0  # Limits on the factor of the metric, in steps of 4.
 DENSE_ALPHAS = 1e-5, 1e2  # Limits on the penalty, in steps of 10.
-DENSE_TOL = 1e-4  # Certified accuracy of the coefficients; see `SketchedKernelRidge`.
 DENSE_WEIGHT = 0.4  # Mean of the normal prior for the weight of the dense members,
 DENSE_WEIGHT_SPREAD = 0.2  # and its standard deviation.
+MAX_DENSE_WEIGHT = 0.95  # Local members always contribute: their spread scales the intervals.
 
 MIN_THREADED = 200_000  # Minimum number of kernel values for which threads save time.
 TINY = float(np.finfo(np.float64).tiny)

@@ -22,15 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.special import softmax
 
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.kernels.base import Kernel, WeightedSum
-from pliant.kernels.standard import Linear
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Mapped, Warp
+from pliant.methods.lab_rbf.gram import DenseGram
+from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.logistic import (
     class_indicators,
     class_scores,
@@ -40,7 +40,6 @@ from pliant.methods.lab_rbf.logistic import (
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.ridge.problem import factorize
-from pliant.methods.ridge.sketched import SketchedKernelRidge
 
 METRICS = ("bandwidths", "gradients")
 DENSE_PROFILES = ("matern32", "gaussian", "laplacian")
@@ -65,7 +64,7 @@ class DenseFit:
 
 
 def learn_dense(
-    table: Table, fits: Sequence[FitState], seed: int, n_jobs: int | None
+    table: Table, fits: Sequence[FitState], n_jobs: int | None
 ) -> DenseFit | None:
     """Choose the hyperparameters and the weight of dense members on the rows held out.
 
@@ -79,12 +78,12 @@ def learn_dense(
     weight = search.weight(search.target, local, predicted)
     if weight == 0.0:
         return None
-    bases = build_bases(search, choice, seed, constants.DENSE_CENTRES)
+    bases = build_bases(search, choice, constants.DENSE_ROWS)
     return DenseFit(bases, weight, predicted)
 
 
 def learn_dense_classes(
-    table: Table, fits: Sequence[FitState], seed: int, n_jobs: int | None
+    table: Table, fits: Sequence[FitState], n_jobs: int | None
 ) -> DenseFit | None:
     """Choose as `learn_dense`, except that log losses choose the penalty, and probabilities the weight.
 
@@ -112,7 +111,7 @@ def learn_dense_classes(
     if weight == 0.0:
         return None
     alpha, n_centres = float(penalties[best]), constants.DENSE_CLASS_CENTRES
-    bases = build_bases(search, choice, seed, n_centres)
+    bases = build_bases(search, choice, n_centres)
     bases = [replace(basis, alpha_=alpha) for basis in bases]
     return DenseFit(bases, weight, predicted)
 
@@ -139,28 +138,19 @@ def choose(
     return Search(table, fits, n_rows, n_jobs), choice
 
 
-def build_bases(search: Search, choice: Choice, seed: int, n_centres: int) -> list[LearnedBasis]:
+def build_bases(search: Search, choice: Choice, n_centres: int) -> list[LearnedBasis]:
     """Build a basis for each local fit, or one basis if they had too many centres in total."""
-    table, fits, rng = search.table, search.fits, np.random.RandomState(seed)
+    table, fits = search.table, search.fits
     score = 1.0 - search.loss(choice) / search.spread
-    n_dense = len(fits) if len(fits) * len(table) <= n_centres else 1
-    return [_build_basis(table, fit, choice, score, rng, n_centres) for fit in fits[:n_dense]]
+    n_dense = len(fits) if len(fits) * len(table) <= constants.DENSE_CENTRES else 1
+    rows = dense_rows(table, n_centres)
+    return [_build_basis(table, fit, choice, score, rows) for fit in fits[:n_dense]]
 
 
 def _build_basis(
-    table: Table,
-    fit: FitState,
-    choice: Choice,
-    score: float,
-    rng: np.random.RandomState,
-    n_centres: int,
+    table: Table, fit: FitState, choice: Choice, score: float, rows: Indices
 ) -> LearnedBasis:
     """Build the basis of the dense member that takes its metric from a local one."""
-    rows = np.arange(len(table))
-    if len(rows) > n_centres:
-        rows = np.sort(rng.choice(len(rows), n_centres, replace=False))
-    distinct = np.sort(np.unique(table.points(rows), axis=0, return_index=True)[1])
-    rows = rows[distinct]
     A, warp = np.sqrt(choice.factor) * getattr(fit.metrics, choice.metric), fit.basis.warp_
     return replace(
         fit.basis,
@@ -176,6 +166,23 @@ def _build_basis(
     )
 
 
+def dense_rows(table: Table, limit: int = constants.DENSE_ROWS) -> Indices:
+    """Return the rows that are centres: all, or `limit` random ones."""
+    n = len(table)
+    if n <= limit:
+        return np.arange(n)
+    return np.sort(np.random.RandomState(0).choice(n, limit, replace=False))
+
+
+def moved_to(basis: LearnedBasis, table: Table) -> LearnedBasis:
+    """Return the dense basis with the rows of another table as centres."""
+    rows = dense_rows(table)
+    points, kernel = table.points(rows), basis.kernel_
+    theta = np.broadcast_to(kernel.bandwidths[0], points.shape).copy()
+    kernel = LocalRBFKernel(points, theta, kernel.profile, kernel.warp)
+    return replace(basis, kernel_=kernel, support_=table.numbers[rows])
+
+
 def metric_kernel(points: Array, A: Array, profile: str, warp: Warp) -> LocalRBFKernel:
     """Build the kernel h(|A'(u(x) - u(c))|^2) of centres c, with u = warp."""
     diagonal, ones = A.diagonal(), np.ones_like(points)
@@ -188,26 +195,19 @@ def metric_kernel(points: Array, A: Array, profile: str, warp: Warp) -> LocalRBF
 
 @blas_limited
 def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
-    """Fit the coefficients of a dense basis to the rows; the intercept is the mean target."""
-    rows = np.arange(len(table))
-    if len(rows) > constants.DENSE_ROWS:
-        chosen = np.random.RandomState(0).choice(len(rows), constants.DENSE_ROWS, replace=False)
-        rows = np.sort(chosen)
-    table, mean, centres = table.rows(rows), table.mean, basis.kernel_.centres
+    """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
+    table = table.rows(dense_rows(table))
+    u, y = basis.warp_(table.X), table.Y - table.mean
+    A = np.diag(basis.mapped_bandwidths()[0]) if basis.mixing is None else basis.mixing
     share = _linear_share(basis)
-    radial, linear = basis.kernel_.symmetric_kernel(), Mapped(Linear(), basis.warp_)
-    kernel: Kernel = WeightedSum([radial, linear], [1.0, share])
-    model = SketchedKernelRidge(
-        kernel, basis.alpha_, centers=centres, fit_intercept=False, tol=constants.DENSE_TOL
-    )
-    model.fit(table.points(np.arange(len(table))), table.Y - mean, table.weights)
-    # The fit drops centres in the span of others.
-    place = {centre.tobytes(): i for i, centre in enumerate(centres)}
-    c = np.zeros((len(centres), table.Y.shape[1]))
-    c[[place[centre.tobytes()] for centre in model.support_vectors_]] = model.dual_coef_
-    # sum_i c_i share u(x)'u(c_i) = u(x)'v
-    v = share * basis.warp_(centres).T @ c
-    return np.vstack([c, v]), mean
+    noise = basis.alpha_ / (np.ones(len(u)) if table.weights is None else table.weights)
+    # The coefficients solve (K + diag(alpha / s_i)) c = y.
+    gram = DenseGram(u @ A, math.sqrt(share) * u, basis.kernel_.profile)
+    if len(u) <= constants.DENSE_DIRECT:
+        c = cho_solve(cho_factor(gram.matrix() + np.diag(noise), lower=True), y)
+    else:
+        c = gram.solve(noise, y)
+    return np.vstack([c, share * u.T @ c]), table.mean  # sum_i c_i share u(x)'u(x_i) = u(x)'v
 
 
 def logistic_fit(
@@ -376,7 +376,7 @@ def best_weight(weights: Array, errors: Array, steps: Array) -> float:
     deviation = float(np.linalg.norm(products - own * squares)) / size  # of `own`, over the rows
     prior, spread = constants.DENSE_WEIGHT, constants.DENSE_WEIGHT_SPREAD
     weight = (own * spread**2 + prior * deviation**2) / (spread**2 + deviation**2)
-    return float(np.clip(weight, 0.0, 1.0))
+    return float(np.clip(weight, 0.0, constants.MAX_DENSE_WEIGHT))
 
 
 def _neighbours(choice: Choice, scale: float) -> Iterator[Choice]:

@@ -46,7 +46,7 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import draw_sample
-from pliant.methods.lab_rbf.dense import DenseFit, dense_fit, learn_dense
+from pliant.methods.lab_rbf.dense import DenseFit, dense_fit, learn_dense, moved_to
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
 from pliant.methods.lab_rbf.members import (
@@ -303,7 +303,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         self, table: Table, fits: list[FitState], trainer: Trainer
     ) -> DenseFit | None:
         used = self._dense_sources(fits, trainer)
-        return learn_dense(table, used, int(trainer.seeds[0]), self.n_jobs) if used else None
+        return learn_dense(table, used, self.n_jobs) if used else None
+
+    def _moved(self, basis: LearnedBasis, table: Table) -> LearnedBasis:
+        return moved_to(basis, table) if basis.objective_ == "dense" else basis
 
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table
