@@ -85,7 +85,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ----------
     n_support : int or "auto", default="auto"
         Maximum number of support points per member. "auto" is a third of the samples, at most 200.
-        With n >= 4000 samples, a member learns the bandwidths of 400 support points. It then adds
+        With n >= 4000 samples, a member learns the bandwidths of 200 support points. It then adds
         random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
         bandwidths of the nearest learned one. Support points are distinct training samples.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
@@ -95,9 +95,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Number of local members (expansions) to average. They have different support points and
         held-out samples; a member whose held-out loss exceeds twice the median does not contribute.
     dense : bool, default=True
-        If True, add dense members: kernel ridge regression with all samples as support points, at
-        most 4000 in total, in a metric that a local member has learned. Their hyperparameters and
-        their weight, which may be 0, are chosen on the held-out samples.
+        If True, add dense members: kernel ridge regression with all samples as support points (at
+        most 20 000), or kernel logistic regression (at most 2000 support points), in a metric that
+        a local member has learned: one for each local member, or a single one if they would have
+        more than 4000 support points in total. Their hyperparameters and their weight, which may be
+        0, are chosen on the held-out samples.
     algorithm : "default", LABRBFAlgorithm or LABRBFPaperAlgorithm, default="default"
         Objective and initialization of the bandwidths; see `pliant.methods.LABRBFAlgorithm`, and
         `pliant.methods.LABRBFPaperAlgorithm` for the paper's algorithm.
@@ -342,7 +344,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Return the number of support points with learned bandwidths."""
         if self.n_support != "auto":
             return int(self.n_support)
-        return 400 if n_rows >= constants.MANY_ROWS else max(1, min(200, n_rows // 3))
+        return max(1, min(200, n_rows // 3))
 
     def _resolve_settings(self, table: Table, algorithm: LABRBFAlgorithm, k: int) -> MemberSettings:
         """Resolve the automatic parameters of the k-th member, k = 0, 1, ..."""

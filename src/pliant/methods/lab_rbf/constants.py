@@ -10,7 +10,7 @@ import numpy as np
 
 # Starting values
 FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
-MANY_ROWS = 4000  # With at least this many rows, members use 400 centres and never "evidence".
+MANY_ROWS = 4000  # With at least this many rows, members add centres and never use "evidence".
 # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ROWS_PER_CENTRE = 5  # With MANY_ROWS, members grow to one centre per five rows,
@@ -58,12 +58,15 @@ DENSE_CLASS_CENTRES = 2000  # Maximum number of centres for classification.
 DENSE_LOGISTIC = 10.0 ** np.arange(1, -6, -1)  # Penalties on logistic coefficients.
 DENSE_LOGISTIC_CENTRES = 1000  # Centres for the choice of the penalty.
 DENSE_ROWS = 20_000  # Maximum number of rows to which a dense member is fitted.
+DENSE_GAIN = 2e-3  # Minimum relative decrease of the loss by a step of the grid.
 DENSE_DIRECT = 2500  # With more rows, conjugate gradients replace a Cholesky factorization.
 DENSE_BLOCK = 1000  # Rows of a block of the kernel matrix.
-DENSE_RANK = 1000  # Rank of the preconditioner.
+DENSE_RANK = 1500  # Rank of the preconditioner.
 DENSE_JITTER = 1e-6  # Added to the kernel matrix of the preconditioner's rows.
-DENSE_RESIDUAL = 1e-3  # Relative residual at which conjugate gradients end,
+DENSE_RESIDUAL = 1e-2  # Relative residual at which conjugate gradients end,
 DENSE_STEPS = 200  # or this number of steps.
+DENSE_MAX_RESIDUAL = 0.1  # With a larger residual, the penalty grows.
+DENSE_LEAST_ALPHA = 1e-3  # Minimum penalty in float32, with more than DENSE_DIRECT rows.
 DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.

@@ -85,7 +85,7 @@ def learn_dense(
 def learn_dense_classes(
     table: Table, fits: Sequence[FitState], n_jobs: int | None
 ) -> DenseFit | None:
-    """Choose as `learn_dense`, except that log losses choose the penalty, and probabilities the weight.
+    """Choose as `learn_dense`, but the penalty by log loss and the weight by probabilities.
 
     The held-out predictions of the fits are scores.
     """
@@ -124,7 +124,7 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
 def choose(
     table: Table, fits: Sequence[FitState], n_jobs: int | None
 ) -> tuple[Search, Choice]:
-    """Search with few training rows, then descend with all training rows of one member.
+    """Search with few training rows, then descend with all training rows of the best member.
 
     Return a search with all training rows of all members, and the choice.
     """
@@ -134,7 +134,8 @@ def choose(
     choice = search.best_choice()
     if n_rows <= n_few:
         return search, choice
-    choice = Search(table, fits[:1], n_rows, n_jobs).descend(choice)
+    best = fits[int(np.argmin(search.relative_losses(choice)))]
+    choice = Search(table, [best], n_rows, n_jobs).descend(choice)
     return Search(table, fits, n_rows, n_jobs), choice
 
 
@@ -142,9 +143,10 @@ def build_bases(search: Search, choice: Choice, n_centres: int) -> list[LearnedB
     """Build a basis for each local fit, or one basis if they had too many centres in total."""
     table, fits = search.table, search.fits
     score = 1.0 - search.loss(choice) / search.spread
-    n_dense = len(fits) if len(fits) * len(table) <= constants.DENSE_CENTRES else 1
+    if len(fits) * len(table) > constants.DENSE_CENTRES:
+        fits = [fits[int(np.argmin(search.relative_losses(choice)))]]
     rows = dense_rows(table, n_centres)
-    return [_build_basis(table, fit, choice, score, rows) for fit in fits[:n_dense]]
+    return [_build_basis(table, fit, choice, score, rows) for fit in fits]
 
 
 def _build_basis(
@@ -336,6 +338,15 @@ class Search:
             self.losses[choice] = loss if np.isfinite(loss) else np.inf
         return self.losses[choice]
 
+    def relative_losses(self, choice: Choice) -> list[float]:
+        """Compute the squared error of each trial, relative to that of the mean target."""
+        losses = []
+        for trial, predicted in zip(self.trials, self.predict(choice), strict=True):
+            target = trial.held_out.Y
+            spread = float(((target - trial.held_out.mean) ** 2).sum())
+            losses.append(float(((predicted - target) ** 2).sum()) / max(spread, constants.TINY))
+        return losses
+
     def best_choice(self) -> Choice:
         """Descend in factor and alpha by steps of the grid, for each metric and profile."""
         best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * self.table.mean_weight)
@@ -345,12 +356,25 @@ class Search:
         return best
 
     def descend(self, choice: Choice) -> Choice:
-        """Take steps of the grid of factors and penalties while the loss decreases."""
+        """Take steps of the grid of factors and penalties while each lowers the loss enough."""
         while True:
-            step = min(_neighbours(choice, self.table.mean_weight), key=self.loss)
-            if not self.loss(step) < self.loss(choice):
+            step = min(self._neighbours(choice), key=self.loss)
+            if not self.loss(step) < (1.0 - constants.DENSE_GAIN) * self.loss(choice):
                 return choice
             choice = step
+
+    def _neighbours(self, choice: Choice) -> Iterator[Choice]:
+        """Iterate over the neighbours of a choice on the grid of factors and penalties."""
+        low, high = constants.DENSE_FACTORS
+        for factor in (4.0 * choice.factor, 0.25 * choice.factor):
+            if low <= factor <= high:
+                yield choice._replace(factor=factor)
+        low, high = constants.DENSE_ALPHAS
+        if len(self.table) > constants.DENSE_DIRECT:
+            low = constants.DENSE_LEAST_ALPHA
+        for alpha in (10.0 * choice.alpha, choice.alpha / 10.0):
+            if 0.99 * low <= alpha / self.table.mean_weight <= 1.01 * high:
+                yield choice._replace(alpha=alpha)
 
     def weight(self, target: Array, local: list[Array], dense: list[Array]) -> float:
         """Choose the weight of the dense members, given held-out predictions of each member."""
@@ -377,14 +401,3 @@ def best_weight(weights: Array, errors: Array, steps: Array) -> float:
     prior, spread = constants.DENSE_WEIGHT, constants.DENSE_WEIGHT_SPREAD
     weight = (own * spread**2 + prior * deviation**2) / (spread**2 + deviation**2)
     return float(np.clip(weight, 0.0, constants.MAX_DENSE_WEIGHT))
-
-
-def _neighbours(choice: Choice, scale: float) -> Iterator[Choice]:
-    """Iterate over the neighbours of a choice on the grid of factors and penalties."""
-    for step in (4.0, 0.25):
-        if constants.DENSE_FACTORS[0] <= choice.factor * step <= constants.DENSE_FACTORS[1]:
-            yield choice._replace(factor=choice.factor * step)
-    for step in (10.0, 0.1):
-        alpha = choice.alpha * step
-        if constants.DENSE_ALPHAS[0] * 0.99 <= alpha / scale <= constants.DENSE_ALPHAS[1] * 1.01:
-            yield choice._replace(alpha=alpha)

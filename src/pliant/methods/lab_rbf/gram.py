@@ -40,7 +40,10 @@ class DenseGram:
         return K
 
     def solve(self, noise: Array, y: Array) -> Array:
-        """Solve (K + diag(noise)) c = y, with y of shape (n, q), to single precision."""
+        """Solve (K + diag(noise)) c = y, with y of shape (n, q), to single precision.
+
+        The noise is multiplied by 10 until conjugate gradients converge.
+        """
         n, step = len(y), constants.DENSE_BLOCK
         slices = [slice(low, min(low + step, n)) for low in range(0, n, step)]
         blocks = [
@@ -58,7 +61,11 @@ class DenseGram:
                     product[columns] += block.T @ short[rows]
             return product
 
-        return conjugate_gradients(times, self._preconditioner(noise), y)
+        c, residual = conjugate_gradients(times, self._preconditioner(noise), y)
+        # Rounding errors of K may exceed a small noise; then the equations need a larger one.
+        if not residual <= constants.DENSE_MAX_RESIDUAL and noise.max() < len(y):
+            return self.solve(10.0 * noise, y)
+        return c
 
     def _preconditioner(self, noise: Array) -> Callable[[Array], Array]:
         """Build the inverse of F F' + diag(noise)."""
@@ -82,10 +89,14 @@ class DenseGram:
 
 def conjugate_gradients(
     times: Callable[[Array], Array], inverse: Callable[[Array], Array], y: Array
-) -> Array:
-    """Solve A c = y for all columns of y, given products with A and a preconditioner."""
+) -> tuple[Array, float]:
+    """Solve A c = y for all columns of y, given products with A and a preconditioner.
+
+    Return c and the largest relative residual of a column.
+    """
     c, r = np.zeros_like(y), y.copy()
-    goal = constants.DENSE_RESIDUAL * np.linalg.norm(y, axis=0)
+    sizes = np.maximum(np.linalg.norm(y, axis=0), constants.TINY)
+    goal = constants.DENSE_RESIDUAL * sizes
     d = z = inverse(r)
     rz = np.einsum("ij,ij->j", r, z)
     for _ in range(constants.DENSE_STEPS):
@@ -101,4 +112,4 @@ def conjugate_gradients(
         z = inverse(r)
         last, rz = rz, np.einsum("ij,ij->j", r, z)
         d = z + np.divide(rz, last, out=np.zeros_like(rz), where=active) * d
-    return c
+    return c, float((np.linalg.norm(y - times(c), axis=0) / sizes).max())
