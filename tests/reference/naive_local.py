@@ -26,12 +26,22 @@ def laplacian(D):
     return math.exp(-math.sqrt(D))
 
 
+def matern32(D):
+    s = math.sqrt(3 * D)
+    return (1 + s) * math.exp(-s)
+
+
 def matern52(D):
     r = math.sqrt(5 * D)
     return (1 + r + r * r / 3) * math.exp(-r)
 
 
-PROFILES = {"gaussian": gaussian, "laplacian": laplacian, "matern52": matern52}
+PROFILES = {
+    "gaussian": gaussian,
+    "laplacian": laplacian,
+    "matern32": matern32,
+    "matern52": matern52,
+}
 
 
 def kernel(X, centres, W, profile):
