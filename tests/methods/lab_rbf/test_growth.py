@@ -12,7 +12,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, size=(700, 3))
 y = np.sin(4 * X[:, 0]) * X[:, 1]
 LABELS = np.where(y > 0.3, "high", "low")
-QUICK = {"n_members": 1, "max_iter": 2, "random_state": 0}
+QUICK = {"n_members": 1, "dense": False, "max_iter": 2, "random_state": 0}
 
 
 @pytest.fixture
