@@ -26,12 +26,22 @@ def laplacian(D):
     return math.exp(-math.sqrt(D))
 
 
+def matern32(D):
+    s = math.sqrt(3 * D)
+    return (1 + s) * math.exp(-s)
+
+
 def matern52(D):
     r = math.sqrt(5 * D)
     return (1 + r + r * r / 3) * math.exp(-r)
 
 
-PROFILES = {"gaussian": gaussian, "laplacian": laplacian, "matern52": matern52}
+PROFILES = {
+    "gaussian": gaussian,
+    "laplacian": laplacian,
+    "matern32": matern32,
+    "matern52": matern52,
+}
 
 
 def kernel(X, centres, W, profile):
@@ -116,7 +126,10 @@ def differences(function, x, step=1e-3):
 
 
 class Expansion(NamedTuple):
-    """One output of one member, on the mapped features u: W, c, v as above."""
+    """One output of one member, on the mapped features u: W, c, v as above.
+
+    With a matrix A, the distances are D_i = |A'(u - c_i)|^2, and W has no effect.
+    """
 
     centres: np.ndarray
     W: np.ndarray
@@ -124,13 +137,17 @@ class Expansion(NamedTuple):
     v: np.ndarray
     b: float
     profile: str
+    A: np.ndarray | None = None
 
 
 def support_terms(expansion, u):
     """Return distance, kernel value and term of each support point at one mapped point."""
     h, terms = PROFILES[expansion.profile], []
     for centre, weights, c in zip(expansion.centres, expansion.W, expansion.c, strict=True):
-        D = sum(w * (a - b) ** 2 for w, a, b in zip(weights, u, centre, strict=True))
+        if expansion.A is None:
+            D = sum(w * (a - b) ** 2 for w, a, b in zip(weights, u, centre, strict=True))
+        else:
+            D = float(np.sum((expansion.A.T @ (u - centre)) ** 2))
         terms.append((math.sqrt(D), h(D), c * h(D)))
     return terms
 
@@ -152,10 +169,10 @@ def changes(expand, points, order):
     return np.array(ratios)
 
 
-def effects(expansions, points, deviations):
-    """Return sum_k df_k/du_kj sd_kj / m of each feature j at a mapped point of each member."""
+def effects(expansions, weights, points, deviations):
+    """Return sum_k w_k df_k/du_kj sd_kj of each feature j at a mapped point of each member."""
     total = np.zeros(len(points[0]))
-    for expansion, u, sd in zip(expansions, points, deviations, strict=True):
+    for expansion, weight, u, sd in zip(expansions, weights, points, deviations, strict=True):
         slopes = differences(lambda at, e=expansion: sum(parts(e, at)), u, step=2e-4)
-        total += slopes * sd / len(expansions)
+        total += weight * slopes * sd
     return total

@@ -9,8 +9,8 @@ from sklearn.metrics import log_loss
 
 from pliant import LABRBFClassifier, ModelFileError
 from pliant.core.progress import FitProgress
-from pliant.methods.lab_rbf import classifier as logistic
-from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS
+from pliant.methods.lab_rbf import classifier, logistic
+from pliant.methods.lab_rbf.constants import DENSE_LOGISTIC, LOGISTIC_ALPHAS
 from pliant.persistence import save
 from tests.methods.lab_rbf.building import build
 
@@ -35,9 +35,8 @@ NEW = np.random.default_rng(9).uniform(-1.2, 1.2, size=(25, 4))
 
 def formula(model, points):
     """Compute the scores by the formula of the class docstring."""
-    moved = points if model.kernel_.warp is None else model.kernel_.warp(points)
     f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_
-    return f + moved @ model.linear_coef_ + model.intercept_
+    return f + points @ model.linear_coef_ + model.intercept_
 
 
 @pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence"])
@@ -45,9 +44,11 @@ def formula(model, points):
 def test_scores_match_the_formula(objective, classes):
     points, y = table(classes=classes)
     model = quick(objective=objective).fit(points, y)
+    assert any(member.objective_ == "dense" for member in model.members_)
     scores = model.decision_function(NEW)
     assert scores.shape == ((25,) if classes == 2 else (25, classes))
-    np.testing.assert_allclose(scores, formula(model, NEW), rtol=0, atol=1e-10)
+    size = np.abs(model.dual_coef_).sum()  # bounds the terms of the sum
+    np.testing.assert_allclose(scores, formula(model, NEW), rtol=0, atol=1e-12 * size)
     assert model.score(points, y) > 1.2 / classes
 
 
@@ -67,20 +68,21 @@ def test_predicted_class_has_the_highest_score_and_probability(classes):
 
 
 def test_probabilities_are_calibrated():
-    points, y = table(900, 3, noise=0.4)
-    model = quick(max_iter=20).fit(points[:300], y[:300])
-    probabilities = model.predict_proba(points[300:])
-    loss = log_loss(y[300:], probabilities)
-    shares = np.bincount(y[:300]) / 300
-    assert loss < 0.9 * log_loss(y[300:], np.tile(shares, (600, 1)))
-    sure = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == y[300:]
-    assert abs(sure.mean() - right.mean()) < 0.06
-    for factor in (0.3, 3.0):
-        assert (
-            log_loss(y[300:], softmax(factor * model.decision_function(points[300:]), axis=1))
-            > loss
-        )
+    """The penalties depend on few held-out rows, so the claims are about means over data sets."""
+    gaps, losses = [], []
+    for seed in range(5):
+        points, y = table(900, 3, seed, noise=0.4)
+        model = quick(max_iter=20).fit(points[:300], y[:300])
+        probabilities = model.predict_proba(points[300:])
+        scores = model.decision_function(points[300:])
+        shares = np.tile(np.bincount(y[:300]) / 300, (600, 1))
+        others = [shares, *(softmax(factor * scores, axis=1) for factor in (0.3, 3.0))]
+        losses.append([log_loss(y[300:], each) for each in (probabilities, *others)])
+        gaps.append(probabilities.max(axis=1) - (probabilities.argmax(axis=1) == y[300:]))
+    loss, constant, *scaled = np.mean(losses, axis=0)
+    assert loss < 0.9 * constant
+    assert loss < min(scaled)
+    assert abs(np.mean(gaps)) < 0.06
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 6])
@@ -194,8 +196,8 @@ def test_class_without_rows_has_small_probabilities():
 @pytest.mark.parametrize("classes", [2, 3])
 def test_each_member_is_a_logistic_regression_on_its_features(classes):
     X, y = table(200, classes)
-    model = LABRBFClassifier(20, n_members=2, max_iter=5, alpha=0.5, random_state=0).fit(X, y)
-    for member in model.members_:
+    settings = {"n_members": 2, "max_iter": 5, "alpha": 0.5, "dense": False, "random_state": 0}
+    for member in LABRBFClassifier(20, **settings).fit(X, y).members_:
         assert member.alpha_ == 0.5
         peer = LogisticRegression(C=2.0, tol=1e-8, max_iter=10_000).fit(member.features(X), y)
         expected = peer.decision_function(member.features(X)).reshape(len(X), -1)
@@ -210,9 +212,10 @@ def test_penalty_is_chosen_on_all_held_out_rows():
     flipped = np.where(np.random.default_rng(2).uniform(size=len(y)) < 0.3, 1 - y, y)
     settings = {"n_members": 2, "max_iter": 5, "random_state": 0}
     clean, noisy = (LABRBFClassifier(20, **settings).fit(X, t) for t in (y, flipped))
-    assert set(clean.alpha_) <= set(LOGISTIC_ALPHAS)
-    assert len(set(clean.alpha_)) == len(set(noisy.alpha_)) == 1
-    assert clean.alpha_[0] < noisy.alpha_[0]
+    for penalties, group in ((LOGISTIC_ALPHAS, slice(2)), (DENSE_LOGISTIC, slice(2, None))):
+        assert set(clean.alpha_[group]) <= set(penalties)
+        assert len(set(clean.alpha_[group])) == len(set(noisy.alpha_[group])) == 1
+        assert clean.alpha_[group][0] < noisy.alpha_[group][0]
 
 
 def test_refit_is_logistic():
@@ -229,7 +232,7 @@ def test_a_sample_of_each_class_is_not_held_out():
     y[:5] = [2, 3, 3, 4, 4]
     model = quick()
     prepared, _ = model._build_table(points, y, None)
-    trainer = model._build_trainer(prepared, FitProgress(model, points, y), logistic._squared_error)
+    trainer = model._build_trainer(prepared, FitProgress(model, points, y), classifier._squared_error)
     for seed in range(40):
         split = trainer._split(40, np.random.RandomState(seed))
         assert len(split.held_out) == 8
@@ -239,7 +242,7 @@ def test_a_sample_of_each_class_is_not_held_out():
 
 def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
     prepared, _ = (model := quick())._build_table(X3, Y3, None)
-    trainer = model._build_trainer(prepared, FitProgress(model, X3, Y3), logistic._squared_error)
+    trainer = model._build_trainer(prepared, FitProgress(model, X3, Y3), classifier._squared_error)
     order = np.random.RandomState(5).permutation(120)
     split = trainer._split(120, np.random.RandomState(5))
     np.testing.assert_array_equal(split.held_out, order[:24])
@@ -253,4 +256,4 @@ def test_classes_of_one_sample_are_learned(n):
     model = quick(n_support=30, linear=True).fit(points, np.arange(n))
     np.testing.assert_array_equal(model.predict(points), np.arange(n))
     assert np.isnan(model.validation_score_).all()
-    assert model.averaged_.all()
+    np.testing.assert_allclose(model.weights_, 1.0 / len(model.members_), rtol=1e-15)

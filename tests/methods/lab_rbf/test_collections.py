@@ -11,6 +11,7 @@ from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection
 from pliant.persistence import load, save
 from tests.methods.lab_rbf.building import build
+from tests.reference import naive_dense
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -105,8 +106,9 @@ def test_small_regression_equals_the_fit_in_memory(model, y, weights):
 
 @pytest.mark.parametrize("y", [LABELS, (Y > 0).astype(int), Y > 1], ids=["text", "int", "bool"])
 def test_small_classification_equals_the_fit_in_memory(y):
-    here = classifier().fit(X, y, WEIGHTS)
-    there = classifier().fit(partition(X, 1, 400), partition(y, 300, 0), partition(WEIGHTS, 9))
+    model = classifier(dense=y is LABELS)  # once suffices
+    here = clone(model).fit(X, y, WEIGHTS)
+    there = clone(model).fit(partition(X, 1, 400), partition(y, 300, 0), partition(WEIGHTS, 9))
     np.testing.assert_array_equal(there.classes_, here.classes_)
     new = partition(NEW, 20)
     for name in ("decision_function", "predict_proba", "predict_log_proba", "predict"):
@@ -138,15 +140,25 @@ def test_single_precision_and_a_frame_with_names(tmp_path):
     np.testing.assert_array_equal(loaded.predict(frame), there.predict(frame))
     texts = dd.from_pandas(pd.Series(LABELS), npartitions=2)
     np.testing.assert_array_equal(
-        classifier().fit(partition(X, 30), texts).predict(X), classifier().fit(X, LABELS).predict(X)
+        classifier(dense=False).fit(partition(X, 30), texts).predict(X),
+        classifier(dense=False).fit(X, LABELS).predict(X),
     )
 
 
 # With more rows than the sample: a slow twin in memory
 
 
+def dense_coefficients(basis, points, y, weights):
+    """Compute [c; v] of a dense member, of which all given points are centres."""
+    u, A = basis.warp_(points), basis.mixing
+    A = np.diag(basis.mapped_bandwidths()[0]) if A is None else A
+    K = naive_dense.gram(u, u, A, basis.kernel_.profile)
+    c = naive_dense.ridge(K, y, basis.alpha_, weights)
+    return np.vstack([c, 0.1 / u.shape[1] * u.T @ c])
+
+
 def twin(model, rows, points, y, weights=None):
-    """Fit to some rows in memory, then fit the coefficients to all rows."""
+    """Fit to some rows in memory, then fit the coefficients of local members to all rows."""
 
     class Twin(type(model)):
         def _solve_coefficients(self, bases, table):
@@ -160,6 +172,10 @@ def twin(model, rows, points, y, weights=None):
             margin, solved = (high - low) / 8, []
             for basis in bases:
                 basis.limits_[:] = low - margin, high + margin
+                if basis.objective_ == "dense":
+                    right = targets[rows] - mean
+                    solved.append((dense_coefficients(basis, points[rows], right, some), mean))
+                    continue
                 F = basis.features(points)
                 A = F.T @ (w[:, None] * F) + basis.alpha_ * np.eye(F.shape[1])
                 solved.append((np.linalg.solve(A, F.T @ (w[:, None] * (targets - mean))), mean))
@@ -205,6 +221,7 @@ def test_large_fit_equals_the_twin(y, weights, monkeypatch):
     rows = sample_of(quick(), partition(X, 9), partition(y, 600), pieces).numbers
     assert len(rows) == len(np.unique(rows)) == SIZE
     slow = twin(quick(), rows, X, y, weights)
+    assert any(member.objective_ == "dense" for member in model.members_)
     assert (slow.target_unit_ is not None) == (model.target_unit_ is not None) == (y is SKEWED)
     np.testing.assert_array_equal(model.support_, rows[slow.support_])
     for name in ("predict", "predict_interval"):
@@ -323,7 +340,8 @@ def test_invalid_labels(y, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         classifier().fit(partition(X, 450), y)
     one_class_each = np.sort(LABELS)  # partitions with a single class are valid
-    model = classifier().fit(partition(X, 300), partition(one_class_each, 200, 200))
+    model = classifier(dense=False)
+    model.fit(partition(X, 300), partition(one_class_each, 200, 200))
     assert model.classes_.tolist() == ["high", "low", "middle"]
 
 

@@ -12,7 +12,7 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, size=(700, 3))
 y = np.sin(4 * X[:, 0]) * X[:, 1]
 LABELS = np.where(y > 0.3, "high", "low")
-QUICK = {"n_members": 1, "max_iter": 2, "random_state": 0}
+QUICK = {"n_members": 1, "dense": False, "max_iter": 2, "random_state": 0}
 
 
 @pytest.fixture
@@ -75,19 +75,22 @@ def test_warm_start_continues_the_learned_centres(grows):
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"high": 3.0, "low": 0.5}])
 def test_class_weight_multiplies_sample_weight(class_weight):
-    weight = rng.uniform(0.5, 2, size=len(X))
-    counts = {label: list(LABELS).count(label) for label in ("high", "low")}
+    points, labels = X[:200], LABELS[:200]
+    weight = rng.uniform(0.5, 2, size=200)
+    counts = {label: list(labels).count(label) for label in ("high", "low")}
     if class_weight == "balanced":
-        factors = {label: len(X) / 2 / count for label, count in counts.items()}
+        factors = {label: 200 / 2 / count for label, count in counts.items()}
     else:
         factors = class_weight
-    own = weight * [factors[label] for label in LABELS]
-    weighted = LABRBFClassifier(20, **QUICK, class_weight=class_weight).fit(X, LABELS, weight)
-    plain = LABRBFClassifier(20, **QUICK).fit(X, LABELS, own)
-    np.testing.assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-12)
-    weighted.refit_coefficients(X, LABELS, weight)
-    plain.refit_coefficients(X, LABELS, own)
-    np.testing.assert_allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-12)
+    own, kind = weight * [factors[label] for label in labels], {**QUICK, "dense": True}
+    weighted = LABRBFClassifier(20, **kind, class_weight=class_weight).fit(points, labels, weight)
+    plain = LABRBFClassifier(20, **kind).fit(points, labels, own)
+    assert len(weighted.members_) == len(plain.members_) == 2
+    for _ in range(2):
+        probabilities = (model.predict_proba(points) for model in (weighted, plain))
+        np.testing.assert_allclose(*probabilities, atol=1e-12)
+        weighted.refit_coefficients(points, labels, weight)
+        plain.refit_coefficients(points, labels, own)
 
 
 @pytest.mark.parametrize("class_weight", ["even", {"high": 0.0, "low": 1.0}, 3])

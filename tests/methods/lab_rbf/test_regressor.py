@@ -19,6 +19,7 @@ from pliant.core.progress import HAS_CALLBACKS
 from pliant.kernels import Warp
 from pliant.methods.lab_rbf import constants, trainer
 from pliant.methods.lab_rbf import table as table_module
+from pliant.methods.lab_rbf.kernel import PROFILES, JoinedRBFKernel
 from pliant.methods.summary import summarize
 from tests.methods.lab_rbf.building import build
 
@@ -49,6 +50,10 @@ X, Y = table()
 TWO = np.column_stack([Y, 3.0 - X[:, 2] * Y])
 
 
+def dense_members(model):
+    return [member for member in model.members_ if member.objective_ == "dense"]
+
+
 @cache
 def fitted():
     return quick().fit(X, Y)
@@ -72,7 +77,8 @@ def asinh_of_targets(monkeypatch):
 
 def formula(model, points):
     """Compute predictions by the formula of the class docstring."""
-    moved = points if model.kernel_.warp is None else model.kernel_.warp(points)
+    warp = model.members_[0].warp_
+    moved = points if warp.affine else warp(points)
     f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_
     f = f + moved @ model.linear_coef_ + model.intercept_
     if model.target_unit_ is not None:
@@ -85,7 +91,9 @@ def formula(model, points):
 @pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence"])
 def test_prediction_matches_the_formula(objective, outputs):
     model = quick(objective=objective).fit(X, Y if outputs == 1 else TWO)
-    np.testing.assert_allclose(model.predict(NEW), formula(model, NEW), rtol=0, atol=1e-10)
+    assert dense_members(model)
+    size = np.abs(model.dual_coef_).sum()  # bounds the terms of the sum
+    np.testing.assert_allclose(model.predict(NEW), formula(model, NEW), rtol=0, atol=1e-12 * size)
     m = len(model.support_)
     shape = (lambda k: (k,)) if outputs == 1 else (lambda k: (k, 2))
     assert model.dual_coef_.shape == shape(m)
@@ -103,21 +111,32 @@ def test_prediction_matches_the_formula_with_transforms(outputs):
     model = quick(n_support=20, max_iter=20, n_members=1, random_state=1).fit(points, y)
     sizes = np.abs(y.reshape(len(y), -1))
     np.testing.assert_allclose(model.target_unit_, np.median(sizes, axis=0))
-    assert model.kernel_.warp is not None
+    assert dense_members(model)
+    assert not any(member.warp_.affine for member in model.members_)
     np.testing.assert_allclose(model.predict(new), formula(model, new), rtol=1e-10)
     assert model.score(points, y) > 0.9
 
 
 def test_members_with_different_transforms_have_no_common_kernel():
-    model = quick().fit(np.exp(2 * X), Y)
-    warps = [Warp.learn(np.exp(2 * X), scale) for scale in ("log", "raw")]
-    pairs = zip(model.members_, warps, strict=True)
-    model.members_ = [replace(member, warp_=warp) for member, warp in pairs]
-    for name in ("kernel_", "bandwidths_", "dual_coef_", "linear_coef_", "intercept_"):
+    model = quick(transforms=None).fit(np.exp(2 * X), Y)
+    assert len(model.members_) == 4
+    for k, scale in enumerate(["log", "raw", "asinh", "log"]):
+        member, warp = model.members_[k], Warp.learn(np.exp(2 * X), scale)
+        nonlinear = None if warp.affine else warp
+        kernel = replace(member.kernel_, bandwidths=member.mapped_bandwidths(), warp=nonlinear)
+        model.members_[k] = replace(member, kernel_=kernel, warp_=warp)
+    for name in ("bandwidths_", "linear_coef_", "intercept_"):
         assert not hasattr(model, name), name
         with pytest.raises(AttributeError, match=r"members_\[k\]"):
             getattr(model, name)
-    assert np.isfinite(model.predict(np.exp(2 * NEW))).all()
+    # The support points of all members have one kernel, and their coefficients are weighted.
+    assert isinstance(model.kernel_, JoinedRBFKernel)
+    points = np.exp(2 * NEW).clip(*model.limits_)
+    parts = zip(model.weights_, model.members_, strict=True)
+    linear = sum(w * (m.warp_(points) @ m.linear_coef_ + m.intercept_) for w, m in parts)[:, 0]
+    f = model.kernel_(points, model.support_vectors_) @ model.dual_coef_ + linear
+    atol = 1e-12 * np.abs(model.dual_coef_).sum()
+    np.testing.assert_allclose(model.explain(points).prediction, f, rtol=0, atol=atol)
 
 
 def test_bad_members_are_not_averaged():
@@ -125,9 +144,13 @@ def test_bad_members_are_not_averaged():
     left_out = 0
     for seed in range(3):
         model = quick(n_members=4, random_state=seed).fit(points, points @ [1.0, 2.0, 3.0])
-        losses = 1.0 - model.validation_score_
-        np.testing.assert_array_equal(model.averaged_, losses <= 2.0 * np.median(losses))
-        left_out += np.sum(~model.averaged_)
+        losses = 1.0 - model.validation_score_[:4]
+        used, share = losses <= 2.0 * np.median(losses), model.weights_[4:].sum()
+        expected = np.where(used, (1.0 - share) / used.sum(), 0.0)
+        np.testing.assert_allclose(model.weights_[:4], expected, rtol=1e-12)
+        assert len(model.weights_[4:]) in (0, used.sum())  # a dense member for each
+        np.testing.assert_array_equal(model.weights_[4:], model.weights_[-1])
+        left_out += np.sum(~used)
     assert left_out > 0
 
 
@@ -189,7 +212,7 @@ def test_rows_with_weight_zero_are_ignored():
 @pytest.mark.parametrize("linear", [True, False])
 @pytest.mark.parametrize("weighted", [True, False])
 def test_refit_is_a_ridge_fit(linear, weighted):
-    model = quick(linear=linear, alpha=0.01).fit(X, TWO)
+    model = quick(linear=linear, alpha=0.01, dense=False).fit(X, TWO)
     bandwidths, centres = model.bandwidths_.copy(), model.support_vectors_.copy()
     points, _ = table(200, seed=5)
     y = np.column_stack([points[:, 0] * points[:, 1], np.cos(points[:, 2])])
@@ -219,7 +242,7 @@ def test_more_features_than_rows(weighted):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20, 90))
     y, weights = points[:, 0] - points[:, 1], rng.uniform(0.5, 2.0, 20) if weighted else None
-    model = quick(n_support=4, max_iter=3, alpha=0.3).fit(points, y, weights)
+    model = quick(n_support=4, max_iter=3, alpha=0.3, dense=False).fit(points, y, weights)
     w = np.ones(20) if weights is None else weights
     assert any(member.linear_ for member in model.members_)
     for member in model.members_:
@@ -232,7 +255,7 @@ def test_more_features_than_rows(weighted):
 # Training
 
 
-@pytest.mark.parametrize("profile", ["gaussian", "laplacian", "matern52"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("objective", ["ridge", "evidence"])
 def test_objective_decreases(objective, profile):
     model = quick(objective=objective, profile=profile, **FIXED).fit(X, Y)
@@ -245,8 +268,10 @@ def test_objective_decreases(objective, profile):
 
 def test_support_points_are_distinct_training_points():
     model = quick(max_iter=20).fit(X, Y)
+    assert dense_members(model)
     for member in model.members_:
-        assert len(np.unique(member.support_)) == len(member.support_) <= 8
+        most = 80 if member.objective_ == "dense" else 8
+        assert len(np.unique(member.support_)) == len(member.support_) <= most
     assert model.score(X, Y) > 0.8
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
 
@@ -345,8 +370,15 @@ def test_shares_of_a_distant_support_point():
 
 def test_distance_to_support():
     assert fitted().distance_to_support(fitted().support_vectors_).max() <= 1e-6
-    theta, C = fitted().bandwidths_, fitted().support_vectors_
-    expected = np.sqrt(((theta * (NEW[:, None] - C)) ** 2).sum(axis=2)).min(axis=1)
+    assert dense_members(fitted())
+    squares = []
+    for member in fitted().members_:
+        u, C = (member.warp_(points) for points in (NEW, member.kernel_.centres))
+        difference = (u[:, None] - C) * member.mapped_bandwidths()
+        if member.mixing is not None:
+            difference = (u[:, None] - C) @ member.mixing
+        squares.append((difference**2).sum(axis=2).min(axis=1))
+    expected = np.sqrt(np.min(squares, axis=0))
     np.testing.assert_allclose(fitted().distance_to_support(NEW), expected, rtol=0, atol=1e-7)
     away = fitted().distance_to_support(np.outer([2.0, 4.0, 8.0, 1e6], np.ones(3)))
     assert (np.diff(away) > 0).all()
@@ -444,15 +476,17 @@ def test_incompatible_parameters(options, message):
 
 
 @pytest.mark.parametrize("cls", [LABRBFRegressor, LABRBFClassifier])
-def test_summary_covers_the_averaged_members(cls):
+def test_summary_covers_the_members_with_a_weight(cls):
     y = Y if cls is LABRBFRegressor else np.digitize(Y, [0.0, 0.5])
     model = cls(**{**QUICK, "n_members": 3}).fit(X, y)
-    model.averaged_ = np.array([True, False, True])
+    assert len(model.members_) > 3
+    model.weights_ = np.array([0.4, 0.0, 0.5, 0.1, *np.zeros(len(model.members_) - 4)])
     summary = summarize(model)
     (function,) = summary.functions
     assert (function.n_support, function.n_iter) == (len(model.support_), model.n_iter_)
-    assert function.details["members"] == 2
-    assert function.details["held_out_score"] == model.validation_score_[[0, 2]].mean()
+    assert function.details["members"] == 3
+    expected = np.average(model.validation_score_[[0, 2, 3]], weights=[0.4, 0.5, 0.1])
+    assert function.details["held_out_score"] == pytest.approx(expected, rel=1e-12)
     assert summary.n_support == len(set(model.support_.tolist()))
     intervals = {"intervals"} if cls is LABRBFRegressor else set()
     assert summary.drawings == {"bandwidths", "relevance"} | intervals
@@ -468,7 +502,7 @@ def test_drawings_without_held_out_samples():
 
 
 def warm(**options):
-    return quick(n_support=15, max_iter=4, warm_start=True, **options)
+    return quick(n_support=15, max_iter=4, warm_start=True, **{"dense": False, **options})
 
 
 @pytest.mark.parametrize("transforms", ["auto", None])
@@ -505,10 +539,22 @@ def test_warm_start_keeps_the_transforms(monkeypatch):
     assert model.target_unit_ is unit
 
 
+@pytest.mark.parametrize("cls", [LABRBFRegressor, LABRBFClassifier])
+def test_warm_start_learns_new_dense_members(cls):
+    y = Y if cls is LABRBFRegressor else np.digitize(Y, [0.0, 0.5])
+    model = cls(**QUICK, warm_start=True).fit(X, y)
+    assert dense_members(model)
+    model.fit(X[:70], y[:70])
+    local = [member for member in model.members_ if member.objective_ != "dense"]
+    assert len(local) == 2
+    for member in dense_members(model):
+        np.testing.assert_array_equal(member.kernel_.centres, X[:70])
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_warm_start_of_a_classifier(classes):
     y = np.digitize(Y, [0.0, 0.5][: classes - 1])
-    model = LABRBFClassifier(**QUICK, warm_start=True).fit(X, y)
+    model = LABRBFClassifier(**QUICK, dense=False, warm_start=True).fit(X, y)
     support, last = model.support_vectors_, [h[-1] for h in model.objective_history_]
     model.fit(X, y)
     np.testing.assert_array_equal(model.support_vectors_, support)
