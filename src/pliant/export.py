@@ -115,9 +115,9 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
     f: Any = np.sum([member.intercept_ for member in members], axis=0)
     groups: dict[bytes, list[Expansion]] = {}
     for member in members:
-        kernel = member.kernel_
-        warp = member.warp_ if member.mixing is None else kernel.warp
-        groups.setdefault(kernel.profile.encode() + warp.key(), []).append(member)
+        mixing = b"" if member.mixing is None else member.mixing.tobytes()
+        key = member.kernel_.profile.encode() + member.warp_.key() + mixing
+        groups.setdefault(key, []).append(member)
     for group in groups.values():
         f = _add_members(graph, group, f)
     if hasattr(model, "classes_"):

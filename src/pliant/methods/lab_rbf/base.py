@@ -50,11 +50,11 @@ from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import PROFILES, JoinedRBFKernel, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     Coefficients,
+    FitState,
     LABRBFMember,
     LearnedBasis,
-    correlated_pairs,
-    FitState,
     contributing,
+    correlated_pairs,
     join_kernels,
     sum_expansions,
 )
@@ -386,9 +386,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return basis
 
     @abstractmethod
-    def _learn_dense(
-        self, table: Table, fits: list[FitState], trainer: Trainer
-    ) -> DenseFit | None:
+    def _learn_dense(self, table: Table, fits: list[FitState], trainer: Trainer) -> DenseFit | None:
         """Learn dense members from the local ones; None if there are none."""
 
     def _dense_sources(self, fits: list[FitState], trainer: Trainer) -> list[FitState]:
@@ -408,11 +406,11 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     ) -> None:
         """Store the members with their relevances, and their weights."""
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
-        rows = [fit.split.final[: constants.SLOPE_ROWS] for fit in fits]
-        rows += [rows[0][: constants.DENSE_SLOPE_ROWS]] * (len(bases) - len(fits))
+        samples = [fit.split.final[: constants.SLOPE_ROWS] for fit in fits]
+        samples += [samples[0][: constants.DENSE_SLOPE_ROWS]] * (len(bases) - len(fits))
         self.members_ = [
             LABRBFMember.build(basis, each, table.points(some))
-            for basis, each, some in zip(bases, coefficients, rows, strict=True)
+            for basis, each, some in zip(bases, coefficients, samples, strict=True)
         ]
         self.n_iter_ = sum(len(member.objective_history_) for member in self.members_)
         self.n_iter_ = max(1, self.n_iter_)
@@ -563,7 +561,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         kernels, weights = [], []
         for group in groups.values():
             parts, shares = zip(*group, strict=True)
-            kernels.append(join_kernels(list(parts)).symmetric_kernel())
+            joined = join_kernels(list(parts))
+            assert isinstance(joined, LocalRBFKernel)  # the transform and the profile are the same
+            kernels.append(joined.symmetric_kernel())
             weights.append(sum(shares))
         return kernels[0] if len(kernels) == 1 else WeightedSum(kernels, weights)
 

@@ -29,8 +29,8 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
-from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.dense import DenseFit, learn_dense_classes, logistic_fit
+from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.logistic import (
     class_indicators,
     class_scores,
@@ -44,17 +44,17 @@ from pliant.methods.lab_rbf.trainer import Trainer
 from pliant.methods.svm.estimators import documented_as
 
 
-
 @documented_as(BaseLABRBF)
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
-    """LAB-RBF classifier: the mean of several kernel expansions with one score per class.
+    """LAB-RBF classifier: a weighted mean of kernel expansions with one score per class.
 
     All classes share the bandwidths, which are learned as in `LABRBFRegressor`, with targets of +1
     for the class and -1 for the others. Each member then fits a multinomial logistic regression to
     the kernel values and the features: it minimises the log loss plus alpha / 2 times the squared
     norm of the coefficients, with alpha selected on the held-out samples, which never include all
-    samples of a class. Scores are averaged over the members, and probabilities are their softmax.
+    samples of a class. Dense members are kernel logistic regressions with up to 2000 support
+    points and one metric. Scores are averaged over the members; probabilities are their softmax.
     `predict` returns the class with the largest probability.
 
     Parameters
@@ -69,8 +69,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     classes_ : array of shape (n_classes,)
         Class labels.
     alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
-        Penalties selected on the held-out samples, with one ``alpha_`` for all members, and
-        held-out R2 for the targets +1 and -1.
+        Penalties selected on the held-out samples, with one ``alpha_`` for all local members and
+        one for all dense ones, and held-out R2 for the targets +1 and -1.
 
     See Also
     --------
@@ -214,9 +214,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             chosen.append(fit._replace(basis=basis, predicted=predicted))
         return chosen
 
-    def _learn_dense(
-        self, table: Table, fits: list[FitState], trainer: Trainer
-    ) -> DenseFit | None:
+    def _learn_dense(self, table: Table, fits: list[FitState], trainer: Trainer) -> DenseFit | None:
         used = self._dense_sources(fits, trainer)
         return learn_dense_classes(table, used, self.n_jobs) if used else None
 

@@ -14,7 +14,6 @@ the profile, the factor and alpha, which all dense members share, and the weight
 from __future__ import annotations
 
 import math
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -39,7 +38,6 @@ from pliant.methods.lab_rbf.logistic import (
 )
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.table import Table
-from pliant.methods.ridge.problem import factorize
 
 METRICS = ("bandwidths", "gradients")
 DENSE_PROFILES = ("matern32", "gaussian", "laplacian")
@@ -63,9 +61,7 @@ class DenseFit:
     predicted: list[Array]  # of the dense members alone, one array for each local fit
 
 
-def learn_dense(
-    table: Table, fits: Sequence[FitState], n_jobs: int | None
-) -> DenseFit | None:
+def learn_dense(table: Table, fits: Sequence[FitState], n_jobs: int | None) -> DenseFit | None:
     """Choose the hyperparameters and the weight of dense members on the rows held out.
 
     Return None if the best weight is 0, or too few rows are held out.
@@ -121,9 +117,7 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
     return [np.asarray(fit.split.held_out)[: constants.ERROR_ROWS] for fit in fits]
 
 
-def choose(
-    table: Table, fits: Sequence[FitState], n_jobs: int | None
-) -> tuple[Search, Choice]:
+def choose(table: Table, fits: Sequence[FitState], n_jobs: int | None) -> tuple[Search, Choice]:
     """Search with few training rows, then descend with all training rows of the best member.
 
     Return a search with all training rows of all members, and the choice.
@@ -200,7 +194,8 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
     table = table.rows(dense_rows(table))
     u, y = basis.warp_(table.X), table.Y - table.mean
-    A = np.diag(basis.mapped_bandwidths()[0]) if basis.mixing is None else basis.mixing
+    mixing, theta = basis.mixing, basis.mapped_bandwidths()[0]
+    A: Array = np.diag(theta) if mixing is None else mixing
     share = _linear_share(basis)
     noise = basis.alpha_ / (np.ones(len(u)) if table.weights is None else table.weights)
     # The coefficients solve (K + diag(alpha / s_i)) c = y.
@@ -219,18 +214,23 @@ def logistic_fit(
     penalty = np.array([basis.alpha_])
     if basis.objective_ != "dense":
         return logistic_path(basis.features(X), indicators, weights, penalty)[0]
-    # With K_mm = scale U'U and the features K_nm U^{-1} / sqrt(scale), |w|^2 is the squared norm.
-    centres = basis.kernel_.centres
-    factor, share = factorize(basis.kernel_.symmetric_kernel(), centres), _linear_share(basis)
-    kept, root = factor.order[: factor.rank], math.sqrt(factor.scale)
+    # With K_mm = R R' and the features K_nm R'^-1, |w|^2 is the squared norm in the RKHS.
+    m, share = len(basis.kernel_.centres), _linear_share(basis)
+    R = jittered_factor(basis.features(basis.kernel_.centres)[:, :m])
     F = basis.features(X)
-    K, u = F[:, kept], F[:, len(centres) :]
-    whitened = dtrtrs(factor.triangle, K.T, trans=1)[0].T / root
-    path = logistic_path(np.hstack([whitened, math.sqrt(share) * u]), indicators, weights, penalty)
-    w, intercept = path[0]
-    c = np.zeros((len(centres), w.shape[1]))
-    c[kept] = dtrtrs(factor.triangle, w[: len(kept)])[0] / root
-    return np.vstack([c, math.sqrt(share) * w[len(kept) :]]), intercept
+    F = np.hstack([dtrtrs(R, F[:, :m].T, lower=1)[0].T, math.sqrt(share) * F[:, m:]])
+    w, intercept = logistic_path(F, indicators, weights, penalty)[0]
+    c = dtrtrs(R, w[:m], lower=1, trans=1)[0]
+    return np.vstack([c, math.sqrt(share) * w[m:]]), intercept
+
+
+def jittered_factor(K: Array) -> Array:
+    """Compute the lower Cholesky factor of a kernel matrix, plus a multiple of I if necessary."""
+    for jitter in constants.JITTER * len(K) * 10.0 ** np.arange(0, 7, 2):
+        factor, failed = dpotrf(K + jitter * np.eye(len(K)), lower=1, clean=1)
+        if not failed:
+            break
+    return np.asarray(factor)
 
 
 def _linear_share(basis: LearnedBasis) -> float:
@@ -244,14 +244,14 @@ class Trial:
     def __init__(self, table: Table, fit: FitState, held_out: Indices, n_rows: int) -> None:
         self.rows = table.sample(fit.split.train[:n_rows], fit.basis.warp_)
         self.held_out = table.sample(held_out, fit.basis.warp_)
-        self.metrics = dict(zip(METRICS, fit.metrics, strict=True))
+        self.metrics = fit.metrics
         self.distances: dict[str, tuple[Array, Array]] = {}
 
     def kernels(self, choice: Choice) -> list[Array]:
         """Compute the kernel matrices of training rows, and of held-out and training rows."""
         X, T = self.rows.X, self.held_out.X
         if choice.metric not in self.distances:
-            self.distances[choice.metric] = _distances(X, T, self.metrics[choice.metric])
+            self.distances[choice.metric] = _distances(X, T, getattr(self.metrics, choice.metric))
         value, share = PROFILES[choice.profile].value, constants.DENSE_LINEAR / X.shape[1]
         pairs = zip((X, T), self.distances[choice.metric], strict=True)
         return [value(np, choice.factor * D) + share * points @ X.T for points, D in pairs]
@@ -261,9 +261,8 @@ class Trial:
         """Compute logistic scores of the held-out rows for each penalty, (n_penalties, n, q)."""
         K, L = self.kernels(choice)
         m = min(len(K), constants.DENSE_LOGISTIC_CENTRES)  # the first rows are the centres
-        among = K[:m, :m] + constants.JITTER * m * np.eye(m)
-        factor = dpotrf(among, lower=1, overwrite_a=1)[0]
-        whitened, held_out = (dtrtrs(factor, each[:, :m].T, lower=1)[0].T for each in (K, L))
+        R = jittered_factor(K[:m, :m])
+        whitened, held_out = (dtrtrs(R, each[:, :m].T, lower=1)[0].T for each in (K, L))
         indicators = class_indicators(self.rows.Y)
         path = logistic_path(whitened, indicators, self.rows.weights, penalties)
         return np.stack([held_out @ W + intercept for W, intercept in path])

@@ -43,7 +43,8 @@ class LABRBFExplanation(Tabular):
         ``kernel_part + linear_part + constant``.
     kernel_part, linear_part : arrays of the same shape
         Sum of the terms of all support points, and u(t)'v, both averaged over the members with
-        their weights. The linear part is 0 where every transformed feature is at the middle of its range.
+        their weights. The linear part is 0 where every transformed feature is at the middle of
+        its range.
     constant : float or array of shape (n_outputs,)
         Weighted mean of the intercepts of the members.
     nearest : array of int of shape (n_samples, n_nearest)
@@ -147,4 +148,3 @@ def _explain_block(members: list[LABRBFMember], X: Array, n_nearest: int) -> dic
         "contributions": values[..., None] * c[nearest],
         "effects": effects,
     }
-

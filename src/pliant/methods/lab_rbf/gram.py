@@ -9,11 +9,13 @@ N^-1 - N^-1 F (I + F'N^-1 F)^-1 F'N^-1.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.kernel import PROFILES
 
@@ -22,13 +24,13 @@ class DenseGram:
     """K_ij = h(|z_i - z_j|^2) + x_i'x_j for the rows z of Z and x of X."""
 
     def __init__(self, Z: Array, X: Array, profile: str) -> None:
-        self.points = Z - Z.mean(axis=0), X  # products lose digits far from the origin
+        self.Z, self.X = Z - Z.mean(axis=0), X  # products lose digits far from the origin
         self.value = PROFILES[profile].value
 
-    def block(self, rows: Indices | slice, columns: Indices | slice, dtype: type) -> Array:
+    def block(self, rows: Any, columns: Any, dtype: npt.DTypeLike) -> Array:
         """Compute a block of K."""
-        z, x = (np.asarray(each[rows], dtype) for each in self.points)
-        t, w = (np.asarray(each[columns], dtype) for each in self.points)
+        z, x = np.asarray(self.Z[rows], dtype), np.asarray(self.X[rows], dtype)
+        t, w = np.asarray(self.Z[columns], dtype), np.asarray(self.X[columns], dtype)
         sizes = np.einsum("ij,ij->i", t, t)
         D = np.einsum("ij,ij->i", z, z)[:, None] + sizes - 2.0 * z @ t.T
         return np.asarray(self.value(np, np.maximum(D, 0.0, out=D)) + x @ w.T)
@@ -36,7 +38,7 @@ class DenseGram:
     def matrix(self) -> Array:
         """Compute K, float64."""
         K = self.block(slice(None), slice(None), np.float64)
-        K[np.diag_indices_from(K)] = 1.0 + np.einsum("ij,ij->i", self.points[1], self.points[1])
+        K[np.diag_indices_from(K)] = 1.0 + np.einsum("ij,ij->i", self.X, self.X)
         return K
 
     def solve(self, noise: Array, y: Array) -> Array:

@@ -135,9 +135,7 @@ class Expansion(Basis):
     def scaled(self, weight: float) -> Self:
         """Return the expansion of weight times f."""
         c, v, b = self.dual_coef_, self.linear_coef_, self.intercept_
-        return replace(
-            self, dual_coef_=weight * c, linear_coef_=weight * v, intercept_=weight * b
-        )
+        return replace(self, dual_coef_=weight * c, linear_coef_=weight * v, intercept_=weight * b)
 
     def linear_part(self) -> tuple[Array, Array]:
         """Return the coefficients of x, or of u(x) if u is not affine, and the intercept."""

@@ -24,7 +24,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_parameters, one_of, real_number
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.kernel import PROFILES, Warp
-from pliant.methods.lab_rbf.members import Coefficients, LearnedBasis
+from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis, Split
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
     LocalFeatures,
@@ -34,7 +34,7 @@ from pliant.methods.lab_rbf.objective import (
     RowObjective,
 )
 from pliant.methods.lab_rbf.table import Table, feature_limits
-from pliant.methods.lab_rbf.trainer import FitState, Split, build_kernel, distinct_rows
+from pliant.methods.lab_rbf.trainer import build_kernel, distinct_rows
 
 ROUNDS = 5
 """Number of rounds that add support points."""

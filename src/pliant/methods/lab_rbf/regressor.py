@@ -65,12 +65,13 @@ from pliant.methods.svm.estimators import documented_as
 @documented_as(BaseLABRBF)
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
-    """LAB-RBF regressor: the mean of kernel expansions with bandwidths for each support point.
+    """LAB-RBF regressor: a weighted mean of expansions with bandwidths for each support point.
 
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
     for each support point x_i, minimise an objective from which variable projection eliminates
     c and v. The objectives are not convex, and there is no optimality certificate. The coefficients
-    are fitted to all samples by ridge regression. The mean of the members is again an expansion,
+    are fitted to all samples by ridge regression. Dense members have all samples as support points
+    and one learned metric. The weighted mean of the members is again an expansion,
     ``kernel_(X, support_vectors_) @ dual_coef_ + X @ linear_coef_ + intercept_``. Predictions are
     clipped to the range of the training target.
 
@@ -299,9 +300,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
         return loss
 
-    def _learn_dense(
-        self, table: Table, fits: list[FitState], trainer: Trainer
-    ) -> DenseFit | None:
+    def _learn_dense(self, table: Table, fits: list[FitState], trainer: Trainer) -> DenseFit | None:
         used = self._dense_sources(fits, trainer)
         return learn_dense(table, used, self.n_jobs) if used else None
 

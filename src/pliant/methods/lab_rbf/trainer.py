@@ -198,7 +198,8 @@ class Trainer:
         for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
             rng, warp = RandomState(seed), member.warp_
             split = self._split(len(table), rng)
-            assert member.objective_ != "interpolation"  # refused by `_check_warm_start`
+            # `_check_warm_start` refuses "interpolation", and dense members are learned anew.
+            assert member.objective_ in ("ridge", "evidence")
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
             settings = replace(settings, objective=objective, linear=linear, profile=profile)
             s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])  # log 0 for constants
