@@ -19,7 +19,8 @@ from pliant import (
     to_onnx,
 )
 from pliant.kernels import LocalRBFKernel, Matern, Warp
-from pliant.methods.lab_rbf import constants
+from pliant.methods.lab_rbf import constants, dense, trainer
+from pliant.methods.lab_rbf.kernel import PROFILES
 
 rng = np.random.default_rng(0)
 digits = rng.integers(0, 10, 300)
@@ -49,28 +50,62 @@ def run(model, points, dtype="float64"):
 
 def assert_same_predictions(model, points, float32):
     """Compare predictions, relative to their range, and the outputs for one row."""
+    size = np.abs(model.predict(points)).max()
+    assert_agree(model, points, {"float64": 1e-12 * size, "float32": float32 * size})
+
+
+def assert_same_sums(model, points, slope=1.0):
+    """Compare predictions of LAB-RBF; each term c_i k of the sum f has rounding errors.
+
+    `slope` is the largest derivative of the prediction with respect to f.
+    """
+    terms = np.abs(model.dual_coef_).sum() + np.abs(model.predict(points)).max()
+    sizes = {dtype: 16.0 * slope * np.finfo(dtype).eps * terms for dtype in ("float64", "float32")}
+    assert_agree(model, points, sizes)
+
+
+def assert_agree(model, points, tolerances):
+    """Compare the predictions for points, and for one point, at absolute tolerances."""
     expected = model.predict(points)
-    size = np.abs(expected).max()
-    for dtype, tolerance in (("float64", 1e-12), ("float32", float32)):
+    for dtype, atol in tolerances.items():
         predicted = run(model, points, dtype)["predicted"]
         assert predicted.shape == expected.shape
         assert predicted.dtype == dtype
-        np.testing.assert_allclose(predicted, expected, rtol=0, atol=tolerance * size)
+        np.testing.assert_allclose(predicted, expected, rtol=0, atol=atol)
     first = run(model, points[:1])["predicted"]
-    np.testing.assert_allclose(first, expected[:1], rtol=0, atol=1e-12 * size)
+    np.testing.assert_allclose(first, expected[:1], rtol=0, atol=tolerances["float64"])
 
 
 @pytest.mark.parametrize("y", [f, f[:, None], TWO], ids=["vector", "column", "two"])
-@pytest.mark.parametrize("profile", ["gaussian", "laplacian", "matern52"])
-def test_predictions_of_lab_rbf(profile, y):
-    model = LABRBFRegressor(profile=profile, **QUICK, transforms=None).fit(X, y)
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("count", [2, 4], ids=["local", "dense"])
+def test_predictions_of_lab_rbf(profile, y, count):
+    model = LABRBFRegressor(profile=profile, **QUICK, dense=count == 4, transforms=None).fit(X, y)
     assert any(member.linear_ for member in model.members_)
-    assert_same_predictions(model, NEW, 1e-5)
+    assert len(model.members_) == count
+    assert_same_sums(model, NEW)
+
+
+@pytest.mark.parametrize("metric", ["bandwidths", "gradients"])
+@pytest.mark.parametrize("profile", ["matern32", "gaussian", "laplacian"])
+def test_dense_members_in_each_metric_and_profile(monkeypatch, profile, metric):
+    choice = dense.Choice(metric, profile, factor=1.0, alpha=0.1)
+    monkeypatch.setattr(dense.Search, "best_choice", lambda _: choice)
+    monkeypatch.setattr(dense, "best_weight", lambda *_: 0.5)
+    for scale in ("raw", "log"):
+        monkeypatch.setattr(trainer.Trainer, "choose_scales", lambda *_, s=scale: [s])
+        model = LABRBFRegressor(**QUICK).fit(X, TWO)
+        for member in model.members_[2:]:
+            assert member.warp_.affine == (scale == "raw")
+            assert (member.mixing is None) == (metric == "bandwidths")
+        assert_same_sums(model, NEW)
 
 
 def test_members_with_different_transforms_and_an_asinh_target():
     model = LABRBFRegressor(**{**QUICK, "n_members": 4}, transforms=None).fit(X, TWO)
-    model.averaged_ = np.array([True, True, False, True])
+    n_dense = len(model.members_) - 4
+    assert n_dense
+    model.weights_ = np.array([0.3, 0.2, 0.0, 0.1, *np.full(n_dense, 0.4 / n_dense)])
     for k, kind in enumerate(["log", "raw", "asinh"], start=1):
         member = model.members_[k]
         warp, theta = Warp.learn(X, kind), member.mapped_bandwidths()
@@ -82,7 +117,8 @@ def test_members_with_different_transforms_and_an_asinh_target():
     inside = (model.target_low_ < model.predict(NEW)) & (model.predict(NEW) < model.target_high_)
     assert inside.any(axis=0).all()
     assert not inside.all(axis=0).any()  # predictions are also clipped
-    assert_same_predictions(model, NEW, 1e-4)
+    # The derivative of u sinh(f) is at most |u sinh(f)| + u.
+    assert_same_sums(model, NEW, np.abs(model.predict(NEW)).max() + model.target_unit_.max())
 
 
 def test_centres_that_were_added_after_the_bandwidths_were_learned(monkeypatch):
@@ -90,7 +126,8 @@ def test_centres_that_were_added_after_the_bandwidths_were_learned(monkeypatch):
     monkeypatch.setattr(constants, "ROWS_PER_CENTRE", 1)
     monkeypatch.setattr(constants, "MAX_CENTRES", 450)
     points, target = NEW[:600], np.sin(NEW[:600, 0])
-    model = LABRBFRegressor(n_members=1, max_iter=2, random_state=0).fit(points, target)
+    model = LABRBFRegressor(n_members=1, dense=False, max_iter=2, random_state=0)
+    model.fit(points, target)
     assert (model.members_[0].n_learned_, len(model.support_)) == (400, 450)
     assert_same_predictions(model, NEW, 1e-4)
 

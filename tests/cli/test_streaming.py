@@ -15,7 +15,7 @@ from pliant.persistence import load
 from pliant.registry import METHODS
 from pliant.tables import TableFeatures, TableSchema, iter_table, read_table
 
-SMALL = {"n_support": 8, "n_members": 2, "max_iter": 4}
+SMALL = {"n_support": 8, "n_members": 2, "max_iter": 4, "dense": False}
 WORDS = [word for name, value in SMALL.items() for word in ("--param", f"{name}={value}")]
 ROWS = 11_000  # more than one chunk
 

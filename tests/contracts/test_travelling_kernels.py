@@ -27,6 +27,7 @@ from pliant import (
     TKLClassifier,
 )
 from pliant.kernels import Gaussian, Laplacian, Linear, Matern, On, Polynomial, WeightedSum
+from tests.reference import naive_dense
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 3))
@@ -162,19 +163,24 @@ def test_an_asymmetric_kernel_names_the_symmetric_one():
     np.testing.assert_array_equal(both, model.kernel_(X, model.support_vectors_))
 
 
-@pytest.mark.parametrize("profile", ["gaussian", "laplacian", "matern52"])
-def test_the_symmetric_kernel_of_lab_rbf_has_the_mean_widths(profile):
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("profile", naive_dense.PROFILES)
+def test_the_symmetric_kernel_of_lab_rbf_has_the_mean_widths(profile, dense):
     model = LABRBFRegressor(
-        10, n_members=2, max_iter=5, profile=profile, transforms=None, random_state=0
+        10, n_members=2, max_iter=5, profile=profile, dense=dense, transforms=None, random_state=0
     ).fit(X, TARGET)
-    theta = np.exp(np.log(model.bandwidths_).mean(axis=0))
-    squares = ((theta * (X[:, None] - X_NEW)) ** 2).sum(axis=2)
-    r = np.sqrt(squares)
-    expected = {
-        "gaussian": np.exp(-squares),
-        "laplacian": np.exp(-r),
-        "matern52": (1 + np.sqrt(5) * r + 5 * squares / 3) * np.exp(-np.sqrt(5) * r),
-    }[profile]
+    own = [member for member in model.members_ if member.objective_ == "dense"]
+    assert len(own) == (2 if dense else 0)
+    local = np.vstack([m.bandwidths() for m in model.members_ if m.objective_ != "dense"])
+    theta = np.exp(np.log(local).mean(axis=0))
+    share = model.weights_[2:].sum()
+    h = naive_dense.PROFILES[profile]
+    expected = (1.0 - share) * h(((theta * (X[:, None] - X_NEW)) ** 2).sum(axis=2))
+    for member, weight in zip(own, model.weights_[2:], strict=True):
+        u, t = member.warp_(X), member.warp_(X_NEW)
+        mixing = np.diag(member.mapped_bandwidths()[0]) if member.mixing is None else member.mixing
+        squares = (((u[:, None] - t) @ mixing) ** 2).sum(axis=2)
+        expected += weight * naive_dense.PROFILES[member.kernel_.profile](squares)
     np.testing.assert_allclose(model.symmetric_kernel_(X, X_NEW), expected, rtol=0, atol=1e-10)
     assert model.symmetric_kernel_.psd
 

@@ -154,7 +154,10 @@ def test_equal_weights_are_no_weights_where_only_ratios_matter(kind, weight):
     expected = outputs(clone(model).fit(X, y), X)
     weights = np.full(len(y), weight)
     np.testing.assert_array_equal(outputs(clone(model).fit(X, y, weights), X), expected)
+    # The log loss of a dense member is flat around its minimum, which amplifies rounding errors.
+    model.set_params(dense=kind is LABRBFRegressor)
     fitted = clone(model).fit(X, y)
+    expected = outputs(fitted, X)
     fitted.refit_coefficients(X, y, weights)  # the fitted penalties are absolute
     changed = np.abs(outputs(fitted, X) - expected).max() > 1e-4 * np.abs(expected).max()
     assert changed == (abs(weight - 1.0) > 1e-3)

@@ -23,7 +23,7 @@ posix_only = pytest.mark.skipif(
 )
 
 PLACE = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": ":0"}
-QUICK = {"n_support": 12, "n_members": 2, "max_iter": 4, "random_state": 0}
+QUICK = {"n_support": 12, "n_members": 2, "max_iter": 4, "dense": False, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

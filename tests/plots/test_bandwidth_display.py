@@ -30,10 +30,11 @@ def on_one_scale(member, X):
     return member.kernel_.bandwidths * half
 
 
-def test_all_members_that_predict_are_drawn_on_one_scale(fitted, data):
+def test_all_local_members_that_predict_are_drawn_on_one_scale(fitted, data):
     X, _ = data
+    assert len(fitted.members_) > 2  # the others are dense, with the same bandwidths in all points
     display = BandwidthDisplay.from_estimator(fitted, feature_names=NAMES)
-    expected = [on_one_scale(member, X) for member in fitted.members_]
+    expected = [on_one_scale(member, X) for member in fitted.members_[:2]]
     np.testing.assert_allclose(display.bandwidths, np.vstack(expected), rtol=1e-9)
     cells = np.asarray(display.image_.get_array())
     low, high = display.image_.get_clim()

@@ -82,7 +82,8 @@ def test_error_bars_are_the_spread_over_the_members(fitted, data):
     np.testing.assert_allclose(ends.mean(axis=1), relevance)
     spread = fitted.feature_relevance_spread_[display.order]
     np.testing.assert_allclose(np.diff(ends, axis=1)[:, 0], 2 * spread)
-    alone = LABRBFRegressor(n_support=12, n_members=1, max_iter=5, random_state=0).fit(*data)
+    alone = LABRBFRegressor(n_support=12, n_members=1, max_iter=5, dense=False, random_state=0)
+    alone.fit(*data)
     assert RelevanceDisplay.from_estimator(alone).bars_.errorbar is None
 
 
