@@ -663,7 +663,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     def distance_to_support(self, X: npt.ArrayLike) -> Array:
         """Compute each point's distance to the nearest support point, scaled by the bandwidths.
 
-        The distance is min_i |theta_i o (t - c_i)| over all support points. At distance 2, the
+        The distance is min_i |theta_i o (t - c_i)| over the local members. At distance 2, the
         Gaussian is 0.02; farther away, predictions approach the linear part or the mean.
 
         Parameters
@@ -674,7 +674,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         -------
         array of shape (n_samples,)
         """
-        points, kernels = self._validate_points(X), [term.kernel_ for term in self._terms]
+        points = self._validate_points(X)
+        kernels = [term.kernel_ for term in self._terms if term.objective_ != "dense"]
         return self._map_blocks(
             points, lambda u: np.sqrt(np.min([k.squares(u).min(axis=1) for k in kernels], axis=0))
         )

@@ -194,8 +194,9 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
     table = table.rows(dense_rows(table))
     u, y = basis.warp_(table.X), table.Y - table.mean
-    mixing, theta = basis.mixing, basis.mapped_bandwidths()[0]
-    A: Array = np.diag(theta) if mixing is None else mixing
+    A = basis.mixing
+    if A is None:
+        A = np.asarray(np.diag(basis.mapped_bandwidths()[0]))
     share = _linear_share(basis)
     noise = basis.alpha_ / (np.ones(len(u)) if table.weights is None else table.weights)
     # The coefficients solve (K + diag(alpha / s_i)) c = y.
