@@ -232,7 +232,9 @@ def test_a_sample_of_each_class_is_not_held_out():
     y[:5] = [2, 3, 3, 4, 4]
     model = quick()
     prepared, _ = model._build_table(points, y, None)
-    trainer = model._build_trainer(prepared, FitProgress(model, points, y), classifier._squared_error)
+    trainer = model._build_trainer(
+        prepared, FitProgress(model, points, y), classifier._squared_error
+    )
     for seed in range(40):
         split = trainer._split(40, np.random.RandomState(seed))
         assert len(split.held_out) == 8
