@@ -25,6 +25,7 @@ from pliant.methods.lab_rbf.members import LABRBFMember
 from tests.methods.lab_rbf.building import build
 from tests.reference import naive_dense, naive_local
 
+GAIN = 2e-3  # The least relative decrease of the loss for which the search takes a step.
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 4, "transforms": None, "random_state": 0}
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(70, 3)) * [1.0, 5.0, 0.2] + [3.0, 0.0, -1.0]
@@ -245,6 +246,26 @@ def test_conjugate_gradients_solve_the_system(monkeypatch, n, goal):
     limit = goal * np.linalg.norm(y, axis=0) + rounding
     assert (residual <= limit).all()
     assert (np.linalg.norm(c - exact, axis=0) <= limit / eigenvalues[0]).all()
+
+
+def test_the_noise_grows_until_conjugate_gradients_converge(monkeypatch):
+    monkeypatch.setattr(constants, "DENSE_RANK", 1)
+    monkeypatch.setattr(constants, "DENSE_STEPS", 3)
+    tried, solve = [], DenseGram.solve
+
+    def solve_and_record(gram, noise, y):
+        tried.append(noise)
+        return solve(gram, noise, y)
+
+    monkeypatch.setattr(DenseGram, "solve", solve_and_record)
+    lazy, K, noise, y = system(130, alpha=1e-4)
+    c = lazy.solve(noise, y)
+    assert len(tried) > 1
+    for k, each in enumerate(tried):
+        np.testing.assert_allclose(each, 10.0**k * noise, rtol=1e-12)
+    residual = np.linalg.norm((K + np.diag(tried[-1])) @ c - y, axis=0)
+    limit = 1.01 * constants.DENSE_MAX_RESIDUAL  # of products in single precision
+    assert (residual <= limit * np.linalg.norm(y, axis=0)).all()
 
 
 def test_conjugate_gradients_end_for_a_target_of_zero():
@@ -505,7 +526,7 @@ def test_a_descent_ends_where_no_neighbour_is_better(choice, weighted):
     for factor, step in ((4.0, 1.0), (0.25, 1.0), (1.0, 10.0), (1.0, 0.1)):
         neighbour = end._replace(factor=end.factor * factor, alpha=end.alpha * step)
         inside = 1 / 16 <= neighbour.factor <= 4 and 0.9e-5 < neighbour.alpha / scale < 1.1e2
-        assert not inside or search.loss(end) <= search.loss(neighbour)
+        assert not inside or (1.0 - GAIN) * search.loss(end) <= search.loss(neighbour)
     for tried in search.losses:
         assert 1 / 16 <= tried.factor <= 4
         assert 0.9e-5 < tried.alpha / scale < 1.1e2
@@ -514,7 +535,8 @@ def test_a_descent_ends_where_no_neighbour_is_better(choice, weighted):
 def test_the_best_choice_is_the_best_of_all_that_are_tried():
     search = Search(*local_fits(), 40, n_jobs=1)
     best = search.best_choice()
-    assert search.loss(best) == min(search.losses.values())
+    lowest = min(search.losses.values())
+    assert lowest <= search.loss(best) <= lowest / (1.0 - GAIN)
     kinds = {(choice.metric, choice.profile) for choice in search.losses}
     assert kinds == set(itertools.product(dense.METRICS, dense.DENSE_PROFILES))
 
@@ -528,6 +550,14 @@ def test_a_descent_ends_at_the_limits_of_the_grid(monkeypatch, factor, limit, al
     end = Search(*local_fits(), 40, n_jobs=1).descend(Choice("bandwidths", "gaussian", 0.25, 0.01))
     assert end.factor == limit
     assert end.alpha == pytest.approx(bound, rel=1e-9)
+
+
+def test_many_rows_have_a_larger_minimum_penalty(monkeypatch):
+    """Rounding errors of single precision exceed a smaller one."""
+    monkeypatch.setattr(constants, "DENSE_DIRECT", 69)
+    monkeypatch.setattr(Search, "loss", lambda _, c: np.log(c.alpha))
+    end = Search(*local_fits(), 40, n_jobs=1).descend(Choice("bandwidths", "gaussian", 0.25, 0.01))
+    assert end.alpha == pytest.approx(constants.DENSE_LEAST_ALPHA, rel=1e-9)
 
 
 def test_a_choice_without_a_finite_loss_is_never_better(monkeypatch):
@@ -584,6 +614,24 @@ def test_one_dense_member_if_all_had_too_many_centres(force, monkeypatch):
     np.testing.assert_allclose(model.weights_, [0.35, 0.35, 0.3], rtol=1e-12)
     monkeypatch.setattr(constants, "DENSE_CENTRES", 140)
     np.testing.assert_allclose(regress().fit(X, Y).weights_, [0.35, 0.35, 0.15, 0.15], rtol=1e-12)
+
+
+def test_one_dense_member_has_the_metric_of_the_best_local_one(force, monkeypatch):
+    choice = Choice("gradients", "matern32", 0.25, 0.1)
+    force(choice)
+    monkeypatch.setattr(constants, "DENSE_CENTRES", 1)
+    _, fits = local_fits(two=True)
+    losses, half = [], np.ptp(TWO, axis=0) / 2
+    for fit in fits:
+        rows, held_out = fit.split.train, fit.split.held_out
+        u, t, A = scaled(X[rows]), scaled(X[held_out]), 0.5 * fit.metrics.gradients
+        scaled_targets = (TWO - (TWO.max(axis=0) + TWO.min(axis=0)) / 2) / half
+        y, target = scaled_targets[rows], scaled_targets[held_out]
+        predicted = ridge_predictions(u, y, t, A, "matern32", 0.1).clip(-1.0, 1.0)
+        losses.append(((predicted - target) ** 2).sum() / target.var(axis=0).sum())
+    (member,) = dense_members(regress().fit(X, TWO))
+    A, expected = metric_of(member), 0.5 * fits[np.argmin(losses)].metrics.gradients
+    np.testing.assert_allclose(A @ A.T, expected @ expected.T, rtol=1e-9, atol=1e-12)
 
 
 def test_a_weight_of_zero_leaves_the_local_members(force):
