@@ -162,7 +162,7 @@ def _build_basis(
     )
 
 
-def dense_rows(table: Table, limit: int = constants.DENSE_ROWS) -> Indices:
+def dense_rows(table: Table, limit: int) -> Indices:
     """Return the rows that are centres: all, or `limit` random ones."""
     n = len(table)
     if n <= limit:
@@ -172,7 +172,7 @@ def dense_rows(table: Table, limit: int = constants.DENSE_ROWS) -> Indices:
 
 def moved_to(basis: LearnedBasis, table: Table) -> LearnedBasis:
     """Return the dense basis with the rows of another table as centres."""
-    rows = dense_rows(table)
+    rows = dense_rows(table, constants.DENSE_ROWS)
     points, kernel = table.points(rows), basis.kernel_
     theta = np.broadcast_to(kernel.bandwidths[0], points.shape).copy()
     kernel = LocalRBFKernel(points, theta, kernel.profile, kernel.warp)
@@ -192,7 +192,7 @@ def metric_kernel(points: Array, A: Array, profile: str, warp: Warp) -> LocalRBF
 @blas_limited
 def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
-    table = table.rows(dense_rows(table))
+    table = table.rows(dense_rows(table, constants.DENSE_ROWS))
     u, y = basis.warp_(table.X), table.Y - table.mean
     A = basis.mixing
     if A is None:
