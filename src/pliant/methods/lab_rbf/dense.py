@@ -194,15 +194,14 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
     table = table.rows(dense_rows(table, constants.DENSE_ROWS))
     u, y = basis.warp_(table.X), table.Y - table.mean
-    A = basis.mixing
-    if A is None:
-        A = np.asarray(np.diag(basis.mapped_bandwidths()[0]))
+    diagonal: Array = np.diag(basis.mapped_bandwidths()[0])
+    A = diagonal if basis.mixing is None else basis.mixing
     share = _linear_share(basis)
     noise = basis.alpha_ / (np.ones(len(u)) if table.weights is None else table.weights)
     # The coefficients solve (K + diag(alpha / s_i)) c = y.
     gram = DenseGram(u @ A, math.sqrt(share) * u, basis.kernel_.profile)
     if len(u) <= constants.DENSE_DIRECT:
-        c = cho_solve(cho_factor(gram.matrix() + np.diag(noise), lower=True), y)
+        c = np.asarray(cho_solve(cho_factor(gram.matrix() + np.diag(noise), lower=True), y))
     else:
         c = gram.solve(noise, y)
     return np.vstack([c, share * u.T @ c]), table.mean  # sum_i c_i share u(x)'u(x_i) = u(x)'v
