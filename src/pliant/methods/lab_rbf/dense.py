@@ -200,10 +200,10 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     noise = basis.alpha_ / (np.ones(len(u)) if table.weights is None else table.weights)
     # The coefficients solve (K + diag(alpha / s_i)) c = y.
     gram = DenseGram(u @ A, math.sqrt(share) * u, basis.kernel_.profile)
-    if len(u) <= constants.DENSE_DIRECT:
-        c = np.asarray(cho_solve(cho_factor(gram.matrix() + np.diag(noise), lower=True), y))
-    else:
+    if len(u) > constants.DENSE_DIRECT:
         c = gram.solve(noise, y)
+    else:
+        c = cho_solve(cho_factor(gram.matrix() + np.diag(noise), lower=True), y)
     return np.vstack([c, share * u.T @ c]), table.mean  # sum_i c_i share u(x)'u(x_i) = u(x)'v
 
 
