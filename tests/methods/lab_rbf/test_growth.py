@@ -17,7 +17,7 @@ QUICK = {"n_members": 1, "dense": False, "max_iter": 2, "random_state": 0}
 
 @pytest.fixture
 def grows(monkeypatch):
-    """Let tables of 600 rows count as large; members learn 400 centres and grow to 500."""
+    """Let tables of 600 rows count as large; members learn 200 centres and grow to 500."""
     monkeypatch.setattr(constants, "MANY_ROWS", 600)
     monkeypatch.setattr(constants, "ROWS_PER_CENTRE", 1)
     monkeypatch.setattr(constants, "MAX_CENTRES", 500)
@@ -25,7 +25,7 @@ def grows(monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_rows", "learned", "grown"),
-    [(3999, 200, 200), (4000, 400, 800), (20_000, 400, 1000), (1_000_000, 400, 400)],
+    [(3999, 200, 200), (4000, 200, 800), (20_000, 200, 1000), (1_000_000, 200, 400)],
 )
 def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
     table = Table.from_arrays(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), None)
@@ -39,11 +39,11 @@ def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
 def test_new_centres_have_the_bandwidths_of_the_nearest(grows, model, target):
     (member,) = model(**QUICK).fit(X, target).members_
     centres, theta = member.kernel_.centres, member.kernel_.bandwidths
-    assert (member.n_learned_, len(centres)) == (400, 500)
+    assert (member.n_learned_, len(centres)) == (200, 500)
     np.testing.assert_array_equal(centres, X[member.support_])
     assert len(np.unique(centres, axis=0)) == len(centres)
-    for centre, own in zip(centres[400:], theta[400:], strict=True):
-        squares = ((theta[:400] * (centre - centres[:400])) ** 2).sum(axis=1)
+    for centre, own in zip(centres[200:], theta[200:], strict=True):
+        squares = ((theta[:200] * (centre - centres[:200])) ** 2).sum(axis=1)
         np.testing.assert_array_equal(own, theta[np.argmin(squares)])
 
 
@@ -66,11 +66,11 @@ def test_ridge_fit_uses_all_centres(grows):
 
 def test_warm_start_continues_the_learned_centres(grows):
     model = LABRBFRegressor(**QUICK, warm_start=True).fit(X, y)
-    learned = model.members_[0].kernel_.centres[:400]
+    learned = model.members_[0].kernel_.centres[:200]
     model.fit(X, y)
     (member,) = model.members_
-    assert (member.n_learned_, len(member.support_)) == (400, 500)
-    np.testing.assert_array_equal(member.kernel_.centres[:400], learned)
+    assert (member.n_learned_, len(member.support_)) == (200, 500)
+    np.testing.assert_array_equal(member.kernel_.centres[:200], learned)
 
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"high": 3.0, "low": 0.5}])
