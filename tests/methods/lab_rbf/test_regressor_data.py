@@ -248,6 +248,7 @@ FORGERIES = {
         "centres": [np.zeros(1), None],
         "offsets": [np.full(3, np.nan)],
         "widths": [np.array([1.0, 0.0, np.inf])],
+        "mixing": [np.eye(2), np.full((3, 3), np.nan), np.ones(3), "mixed"],
     },
     "error_model_": {
         "errors": [np.zeros((0, 1)), np.array([[1.0], [0.0]]), np.array([[np.nan]]), np.eye(2)],
