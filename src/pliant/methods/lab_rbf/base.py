@@ -113,8 +113,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Ridge penalty, 1e-12 to 1e12, for features on [-1, 1] and squared errors summed over
         samples. While the bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150
         support points, times the mean sample weight. The penalty on the coefficients is then
-        selected on the held-out samples. The objective "evidence" always learns the penalty for the
-        bandwidths; a number then sets only the penalty on the coefficients.
+        selected on the held-out samples. Dense members always select theirs. The objective
+        "evidence" always learns the penalty for the bandwidths; a number then sets only the penalty
+        on the coefficients.
     validation_fraction : float, default=0.2
         Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
         `alpha` and for the algorithm's ``shrinkage``.

@@ -101,9 +101,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     errors. Held-out samples are drawn regardless of the weights, so a weight of two is not
     equivalent to a repeated sample.
 
-    X and y may be Dask collections larger than memory. The coefficients are fitted to all rows, and
-    the rest of the model to a random sample of at most 50 000 rows from all partitions. Predictions
-    for a collection are lazy dask arrays, computed partition by partition.
+    X and y may be Dask collections larger than memory. The coefficients of local members are fitted
+    to all rows, and the rest of the model to a random sample of at most 50 000 rows from all
+    partitions. Predictions for a collection are lazy dask arrays, computed partition by partition.
 
     `from_paper` builds a model close to the paper's algorithm.
 
