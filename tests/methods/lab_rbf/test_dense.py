@@ -251,13 +251,13 @@ def test_conjugate_gradients_solve_the_system(monkeypatch, n, goal):
 def test_the_noise_grows_until_conjugate_gradients_converge(monkeypatch):
     monkeypatch.setattr(constants, "DENSE_RANK", 1)
     monkeypatch.setattr(constants, "DENSE_STEPS", 3)
-    tried, solve = [], DenseGram.solve
+    tried, precondition = [], DenseGram._preconditioner
 
-    def solve_and_record(gram, noise, y):
+    def precondition_and_record(gram, noise):
         tried.append(noise)
-        return solve(gram, noise, y)
+        return precondition(gram, noise)
 
-    monkeypatch.setattr(DenseGram, "solve", solve_and_record)
+    monkeypatch.setattr(DenseGram, "_preconditioner", precondition_and_record)
     lazy, K, noise, y = system(130, alpha=1e-4)
     c = lazy.solve(noise, y)
     assert len(tried) > 1

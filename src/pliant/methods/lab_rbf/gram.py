@@ -63,11 +63,11 @@ class DenseGram:
                     product[columns] += block.T @ short[rows]
             return product
 
-        c, residual = conjugate_gradients(times, self._preconditioner(noise), y)
-        # Rounding errors of K may exceed a small noise; then the equations need a larger one.
-        if not residual <= constants.DENSE_MAX_RESIDUAL and noise.max() < len(y):
-            return self.solve(10.0 * noise, y)
-        return c
+        while True:
+            c, residual = conjugate_gradients(times, self._preconditioner(noise), y)
+            if residual <= constants.DENSE_MAX_RESIDUAL or noise.max() >= len(y):
+                return c
+            noise = 10.0 * noise  # rounding errors of K may exceed a small noise
 
     def _preconditioner(self, noise: Array) -> Callable[[Array], Array]:
         """Build the inverse of F F' + diag(noise)."""
