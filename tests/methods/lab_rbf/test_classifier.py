@@ -260,7 +260,7 @@ def test_consecutive_members_hold_out_different_rows(n_members, rounds):
     prepared, _ = (model := quick(n_members=n_members))._build_table(X3, Y3, None)
     deadline = Deadline(FitProgress(model, X3, Y3), None)
     trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
-    parts = [trainer._split(120, k).held_out for k in range(n_members)]
+    parts = [trainer._split(120, k).held_out for k in range(sum(rounds))]
     for n_parts in rounds:
         rows = np.concatenate([parts.pop(0) for _ in range(n_parts)])
         assert len(np.unique(rows)) == len(rows) == 24 * n_parts

@@ -133,7 +133,7 @@ def test_a_failed_member_uses_the_bandwidths_of_the_best(monkeypatch):
     X, y, _, _, _ = needle("ridge", 0)
     steps, table, starts = begin(X, y, 2)
     best, failed = (steps._begin_training(table, start, required=True) for start in starts)
-    failed.start = failed.start._replace(shrinkage=None)  # there is no local stage
+    failed.start = failed.start._replace(shrinkages=())  # there is no local stage
     small = np.full_like(failed.stage.log_squares, -13.0)
     failed.stage = failed.validate(failed.objective, (small, failed.stage.log_penalty), np.inf)
     assert failed.stage.loss > 1.5 * best.stage.loss

@@ -379,10 +379,12 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if self.alpha != "auto":
             alpha = float(self.alpha)
             alphas = np.array([alpha])
-        shrinkage = constants.SHRINKAGE
+        shrinkages = (
+            constants.FEW_SHRINKAGES if n_rows <= constants.MEMBER_ROWS else constants.SHRINKAGES
+        )
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal
-            shrinkage = math.inf if shared else float(algorithm.shrinkage)
+            shrinkages = (math.inf if shared else float(algorithm.shrinkage),)
         return MemberSettings(
             algorithm=algorithm,
             n_support=n_support,
@@ -391,7 +393,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             linear=k % 4 != 1 if algorithm.linear == "auto" else bool(algorithm.linear),
             alpha=alpha,
             alphas=alphas,
-            shrinkage=shrinkage,
+            shrinkages=shrinkages,
             profile=self.profile,
             max_iter=self.max_iter,
             learns_shared=algorithm.initial_bandwidth == "auto",

@@ -25,7 +25,8 @@ LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for fe
 
 # Penalties, for features and targets on [-1, 1]
 ALPHAS = 10.0 ** np.arange(-4, 4)  # Ridge penalties on the coefficients.
-SHRINKAGE = 1e-3  # Shrinkage penalty on the bandwidths in the local stage.
+SHRINKAGES = (1e-1, 1e-3)  # Shrinkage penalties on the bandwidths, one per stage,
+FEW_SHRINKAGES = (1e-3,)  # and with up to MEMBER_ROWS rows, where the first stage rarely pays.
 LOGISTIC_ALPHAS = 10.0 ** np.arange(2, -5, -1)  # Penalties on logistic coefficients.
 LAYERS = 5  # Members whose held-out rows select this penalty.
 SINGLE_ALPHA = 1e-2  # Penalty on logistic coefficients if each class has one row: none is held out.

@@ -3,8 +3,8 @@
 `Trainer.choose_starts` selects the rows, centres and initial bandwidths of each member;
 `Trainer.continue_members` uses the centres and bandwidths of a previous fit. `Trainer.train` then
 learns one bandwidth per feature. The first members, the leaders, start from initial values; the
-others start from the bandwidths of the leader with the lowest loss on their held-out rows. A last
-stage with a shrinkage penalty gives each centre bandwidths of its own, if that lowers the loss.
+others start from the bandwidths of the leader with the lowest loss on their held-out rows. Stages
+with a shrinkage penalty give each centre bandwidths of its own, while that lowers the loss.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class MemberSettings:
     linear: bool
     alpha: float  # ridge penalty for learning the bandwidths
     alphas: Array  # candidate ridge penalties on the coefficients
-    shrinkage: float  # of the local stage; inf means one bandwidth per feature
+    shrinkages: tuple[float, ...]  # of the local stages; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
     max_iter: int
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
@@ -87,7 +87,7 @@ class MemberStart(NamedTuple):
     initial: tuple[Array, ...]  # alternative values of log theta^2, shape (m, d); none: a follower
     log_penalty: float  # log of the ridge penalty for learning the bandwidths
     first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
-    shrinkage: float | None  # shrinkage penalty of the local stage, if there is one
+    shrinkages: tuple[float, ...]  # shrinkage penalties of the local stages
     member: LearnedBasis | None = None  # member to continue in a warm start
 
     def following(self, metrics: Sequence[Array]) -> MemberStart:
@@ -196,7 +196,7 @@ class Trainer:
         stage = math.inf, -(-2 * settings.max_iter // 3) if settings.learns_shared else 0
         start = MemberStart(
             settings, split, rng, warp, rows, positions, centres, (), log_penalty, stage,
-            settings.shrinkage,
+            settings.shrinkages,
         )  # fmt: skip
         if settings.algorithm.initial_bandwidth != "auto":
             s = np.full(centres.shape, 2.0 * math.log(settings.algorithm.initial_bandwidth))
@@ -220,7 +220,7 @@ class Trainer:
             positions, stage = np.zeros(0, dtype=np.intp), (member.shrinkage_, settings.max_iter)
             start = MemberStart(
                 settings, split, rng, warp, rows, positions, centres, (s,), member.log_penalty_,
-                stage, shrinkage=None, member=member,
+                stage, shrinkages=(), member=member,
             )  # fmt: skip
             starts.append(start)
         warps = list({member.warp_.key(): member.warp_ for member in members}.values())
@@ -395,7 +395,7 @@ class BandwidthTraining:
         self.stage = self.validate(self.objective, point, shrinkage)
 
     def learn_local(self, lowest: Stage) -> Stage:
-        """Learn bandwidths for each centre, if they lower the held-out loss.
+        """Learn bandwidths for each centre in stages, while they lower the held-out loss.
 
         If this member's first stage has a much higher loss than the `lowest` of the leaders, this
         starts from the bandwidths of that stage, provided they are better for this member.
@@ -406,12 +406,16 @@ class BandwidthTraining:
             s = np.broadcast_to(lowest.log_squares[0], best.log_squares.shape)
             stage = self.validate(self.objective, (s, start.log_penalty), math.inf)
             best = stage if stage.loss < best.loss else best
-        if start.shrinkage is None or self.stopped:
-            return best
-        point = best.log_squares, best.log_penalty
-        point = self.minimise(self.objective, start.shrinkage, point, start.settings.max_iter)
-        stage = self.validate(self.objective, point, start.shrinkage)
-        return best if stage.loss >= best.loss else stage  # also if the losses are nan
+        for shrinkage in start.shrinkages:
+            if self.stopped:
+                break
+            point = best.log_squares, best.log_penalty
+            point = self.minimise(self.objective, shrinkage, point, start.settings.max_iter)
+            stage = self.validate(self.objective, point, shrinkage)
+            if stage.loss >= best.loss:
+                break
+            best = stage  # also if the losses are nan
+        return best
 
     def minimise(
         self, objective: RowObjective, shrinkage: float, start: Point, max_iter: int
