@@ -10,7 +10,7 @@ feature, and the reasons for a single prediction.
 # The diabetes data set has ten measurements of 442 patients and the progression of the disease
 # after one year. The left panel shows ``feature_relevance_``: the share of each feature in the
 # changes of the learned function when features are permuted among training samples. Error bars are
-# the standard deviation over the four members of the model, which have different support points and
+# the standard deviation over the members of the model, which have different support points and
 # held-out samples. An asterisk marks features that are correlated with another one
 # (``correlated_features_``), here two pairs of blood serum measurements: the model may use either
 # feature of a pair. For s1 and s2 the members disagree: the error bar of s1 is longer than its bar.

@@ -11,7 +11,7 @@ features.
 # %%
 # The data are the function of the paper's first figure, sin(2 x\ :sup:`3`), with noise: its waves
 # become shorter and shorter. Cross-validation selects the width of the Gaussian and its ridge
-# penalty. LAB-RBF has 40 support points in each of its four members, and maximises the evidence.
+# penalty. LAB-RBF has 40 support points in each of its ten members, and maximises the evidence.
 
 # sphinx_gallery_thumbnail_number = 1
 

@@ -112,6 +112,15 @@ class Deadline:
         """Seconds until the end, for another process, whose clock may differ; None without one."""
         return None if self.ends is None else self.ends - time.monotonic()
 
+    def first(self, share: float) -> Deadline:
+        """Return a deadline after the given share of the time left; it can also stop this one."""
+        left = self.seconds_left
+
+        def callback(step: object) -> bool:
+            return self(step)
+
+        return Deadline(callback, None if left is None else share * left)
+
     def __call__(self, step: object = None) -> bool:
         """Return True to stop the solver; after the first True, always return True."""
         self.expired = self.expired or (self.ends is not None and time.monotonic() >= self.ends)

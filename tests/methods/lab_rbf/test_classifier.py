@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 from pliant import LABRBFClassifier, ModelFileError
-from pliant.core.progress import FitProgress
-from pliant.methods.lab_rbf import classifier, logistic
+from pliant.core.progress import Deadline, FitProgress
+from pliant.methods.lab_rbf import classifier, dense, logistic
 from pliant.methods.lab_rbf.constants import DENSE_LOGISTIC, LOGISTIC_ALPHAS
 from pliant.persistence import save
 from tests.methods.lab_rbf.building import build
@@ -41,7 +41,8 @@ def formula(model, points):
 
 @pytest.mark.parametrize("objective", ["mixed", "ridge", "evidence"])
 @pytest.mark.parametrize("classes", [2, 3, 5])
-def test_scores_match_the_formula(objective, classes):
+def test_scores_match_the_formula(monkeypatch, objective, classes):
+    monkeypatch.setattr(dense, "best_weight", lambda *_: 0.3)
     points, y = table(classes=classes)
     model = quick(objective=objective).fit(points, y)
     assert any(member.objective_ == "dense" for member in model.members_)
@@ -232,11 +233,11 @@ def test_a_sample_of_each_class_is_not_held_out():
     y[:5] = [2, 3, 3, 4, 4]
     model = quick()
     prepared, _ = model._build_table(points, y, None)
-    trainer = model._build_trainer(
-        prepared, FitProgress(model, points, y), classifier._squared_error
-    )
+    deadline = Deadline(FitProgress(model, points, y), None)
+    trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
+    seeds = np.arange(8)
     for seed in range(40):
-        split = trainer._split(40, np.random.RandomState(seed))
+        split = trainer._split(40, seed % 8, seeds + seed)
         assert len(split.held_out) == 8
         assert {*y[split.train]} == {*y}
         np.testing.assert_array_equal(np.sort([*split.train, *split.held_out]), np.arange(40))
@@ -244,11 +245,26 @@ def test_a_sample_of_each_class_is_not_held_out():
 
 def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
     prepared, _ = (model := quick())._build_table(X3, Y3, None)
-    trainer = model._build_trainer(prepared, FitProgress(model, X3, Y3), classifier._squared_error)
+    deadline = Deadline(FitProgress(model, X3, Y3), None)
+    trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
     order = np.random.RandomState(5).permutation(120)
-    split = trainer._split(120, np.random.RandomState(5))
+    split = trainer._split(120, 0, np.array([5, 6]))
     np.testing.assert_array_equal(split.held_out, order[:24])
     np.testing.assert_array_equal(split.train, order[24:])
+
+
+@pytest.mark.parametrize(
+    ("n_members", "rounds"), [(10, [5, 5]), (6, [5, 1]), (4, [3, 1]), (1, [1])]
+)
+def test_consecutive_members_hold_out_different_rows(n_members, rounds):
+    prepared, _ = (model := quick(n_members=n_members))._build_table(X3, Y3, None)
+    deadline = Deadline(FitProgress(model, X3, Y3), None)
+    trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
+    parts = [trainer._split(120, k).held_out for k in range(sum(rounds))]
+    for n_parts in rounds:
+        rows = np.concatenate([parts.pop(0) for _ in range(n_parts)])
+        assert len(np.unique(rows)) == len(rows) == 24 * n_parts
+    assert not parts
 
 
 @pytest.mark.filterwarnings("ignore:The number of unique classes")

@@ -76,7 +76,7 @@ def local_fits(kind="regression", weighted=False, two=False, scale="raw"):
         (regressor, "learn_dense") if kind == "regression" else (classifier, "learn_dense_classes")
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, name, lambda table, fits, _: captured.append((table, fits)))
+        patch.setattr(module, name, lambda table, fits, *_: captured.append((table, fits)))
         patch.setattr(trainer.Trainer, "choose_scales", lambda *_: [scale])
         weights = WEIGHTS if weighted else None
         if kind == "regression":

@@ -35,11 +35,13 @@ class LABRBFAlgorithm(BaseEstimator):
         If True, the model has a linear part. "auto" adds it to three of four members.
     shrinkage : float or "auto", default="auto"
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
-        per feature. "auto" decreases the penalty as long as this lowers the held-out loss.
+        per feature. "auto" is 1e-3, after a stage with 0.1 for more than 1000
+        samples; stages that do not lower the held-out loss are not used.
     initial_bandwidth : float or "auto", default="auto"
         Initial value of all bandwidths theta, for features scaled to [-1, 1]. "auto" learns one
-        theta per feature from two starting points: equal bandwidths, and theta^2 proportional to
-        the feature importances of randomised trees, each with the best of seven factors.
+        theta per feature. The first four members start from equal bandwidths, or from theta^2
+        proportional to the feature importances of randomised trees, with the best of seven factors.
+        The others start from the bandwidths of one of the four, by their own held-out loss.
     dtype : {"float32", "float64"}, default="float32"
         Floating-point type used in training. With float32, training takes about half the time and
         is as accurate, since sums that are sensitive to rounding use float64.

@@ -19,7 +19,7 @@ from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
 from pliant.core.estimators import BaseEstimator
-from pliant.core.progress import CallbackSupport, Deadline, FitProgress
+from pliant.core.progress import CallbackSupport, Deadline
 from pliant.core.state import reads, updates
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
@@ -91,14 +91,15 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
         authors' code), or the Matern function with smoothness 3/2 or 5/2.
-    n_members : int, default=4
-        Number of local members (expansions) to average. They have different support points and
-        held-out samples; a member whose held-out loss exceeds twice the median does not contribute.
+    n_members : int or "auto", default="auto"
+        Number of local members (expansions) to average; "auto" is 10 for up to 1000 samples, else
+        4. They have different support points, and consecutive members hold out different parts of
+        the samples. A member whose held-out loss exceeds twice the median does not contribute.
     dense : bool, default=True
         If True, add dense members: kernel ridge regression with all samples as support points (at
         most 20 000), or kernel logistic regression (at most 2000 support points), in a metric that
-        a local member has learned: one for each local member, or a single one if they would have
-        more than 4000 support points in total. Their hyperparameters and their weight, which may be
+        a local member has learned: one for each local member, as long as they have at most 4000
+        support points in total. Their hyperparameters and their weight, which may be
         0, are chosen on the held-out samples.
     algorithm : "default", LABRBFAlgorithm or LABRBFPaperAlgorithm, default="default"
         Objective and initialization of the bandwidths; see `pliant.methods.LABRBFAlgorithm`, and
@@ -190,7 +191,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "n_support": automatic(integer(least=1), named=True),
         "profile": one_of(PROFILES),
-        "n_members": integer(least=1),
+        "n_members": automatic(integer(least=1), named=True),
         "dense": check_flag,
         "algorithm": _check_algorithm,
         "transforms": optional(one_of(("auto",))),
@@ -206,7 +207,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     n_support: int | Literal["auto"] = "auto"
     _: KW_ONLY
     profile: Literal["gaussian", "laplacian", "matern32", "matern52"] = "gaussian"
-    n_members: int = 4
+    n_members: int | Literal["auto"] = "auto"
     dense: bool = True
     algorithm: Literal["default"] | LABRBFAlgorithm | LABRBFPaperAlgorithm = "default"
     transforms: Literal["auto"] | None = "auto"
@@ -274,7 +275,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
                 f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
                 f"the previous fit, got {self.n_features_in_} and {self._n_outputs}"
             )
-        if self.n_members < len(members):
+        if self.n_members != "auto" and self.n_members < len(members):
             raise ValueError(
                 f"expected n_members >= {len(members)} with warm_start=True, as in the previous "
                 f"fit, got {self.n_members}"
@@ -299,20 +300,27 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return drawn.attach_rows(table, reserved), reserved
 
     def _build_trainer(
-        self, table: Table, progress: FitProgress, loss: Loss, layer: Layer | None = None
+        self,
+        table: Table,
+        deadline: Deadline,
+        loss: Loss,
+        layer: Layer | None = None,
+        state: Self | None = None,
     ) -> Trainer:
-        """Build the trainer for the members."""
+        """Build the trainer for the members; `state` is a previous fit to continue."""
         classes, fraction, algorithm = self._class_codes(table), self.validation_fraction, ALGORITHM
         if isinstance(self.algorithm, LABRBFAlgorithm):
             algorithm = self.algorithm
         if classes is not None and len(np.unique(classes)) == len(table):
             fraction = 0.0
-        settings = [self._resolve_settings(table, algorithm, k) for k in range(self.n_members)]
+        m = self._resolve_members(len(table))
+        if state is not None and self.n_members == "auto":
+            m = len(state._local_members)
         return Trainer(
-            settings=settings,
-            seeds=self._draw_seeds(),
+            settings=[self._resolve_settings(table, algorithm, k) for k in range(m)],
+            seeds=self._draw_seeds(m),
             device=get_device(self.device, algorithm.dtype),
-            deadline=Deadline(progress, self.max_seconds),
+            deadline=deadline.first(constants.LOCAL_SHARE) if self.dense else deadline,
             loss=loss,
             layer=layer,
             validation_fraction=fraction,
@@ -322,7 +330,7 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         )
 
     def _build_paper_trainer(
-        self, algorithm: LABRBFPaperAlgorithm, table: Table, progress: FitProgress
+        self, algorithm: LABRBFPaperAlgorithm, table: Table, deadline: Deadline
     ) -> PaperTrainer:
         """Build the trainer for the paper's algorithm."""
         return PaperTrainer(
@@ -331,15 +339,22 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
             profile=self.profile,
             alpha=float(self.alpha),
             max_iter=self.max_iter,
-            seeds=self._draw_seeds()[: self.n_members],
+            seeds=self._draw_seeds(self._resolve_members(len(table))),
             device=get_device(self.device, algorithm.dtype),
-            deadline=Deadline(progress, self.max_seconds),
+            deadline=deadline,
         )
 
-    def _draw_seeds(self) -> Indices:
-        """Draw one seed per member, then one per probe."""
-        rng, size = check_random_state(self.random_state), self.n_members + constants.PROBES
-        return rng.randint(2**31 - 1, size=size).astype(np.intp)
+    def _draw_seeds(self, n_members: int) -> Indices:
+        """Draw one seed per member."""
+        rng = check_random_state(self.random_state)
+        return rng.randint(2**31 - 1, size=n_members).astype(np.intp)
+
+    def _resolve_members(self, n_rows: int) -> int:
+        """Return the number of local members."""
+        if self.n_members != "auto":
+            return int(self.n_members)
+        few = n_rows > constants.MEMBER_ROWS
+        return constants.FEW_MEMBERS if few else constants.MANY_MEMBERS
 
     def _resolve_support(self, n_rows: int) -> int:
         """Return the number of support points with learned bandwidths."""
@@ -364,7 +379,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if self.alpha != "auto":
             alpha = float(self.alpha)
             alphas = np.array([alpha])
-        shrinkages = (*constants.SHRINKAGES, *((1e-5, 0.0) if few else ()))
+        shrinkages = (
+            constants.FEW_SHRINKAGES if n_rows <= constants.MEMBER_ROWS else constants.SHRINKAGES
+        )
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal
             shrinkages = (math.inf if shared else float(algorithm.shrinkage),)
@@ -387,12 +404,14 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         return basis
 
     @abstractmethod
-    def _learn_dense(self, table: Table, fits: list[FitState], trainer: Trainer) -> DenseFit | None:
+    def _learn_dense(
+        self, table: Table, fits: list[FitState], deadline: Deadline
+    ) -> DenseFit | None:
         """Learn dense members from the local ones; None if there are none."""
 
-    def _dense_sources(self, fits: list[FitState], trainer: Trainer) -> list[FitState]:
+    def _dense_sources(self, fits: list[FitState], deadline: Deadline) -> list[FitState]:
         """Return the local fits from which dense members are learned."""
-        if not self.dense or trainer.deadline.stopped:
+        if not self.dense or deadline.stopped:
             return []
         # If all features are constant, there is no metric.
         used = [fit for fit in compress(fits, contributing(fits)) if fit.basis.warp_.slopes.any()]

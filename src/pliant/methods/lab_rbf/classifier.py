@@ -13,7 +13,7 @@ import scipy.special
 
 from pliant.core.dask import by_partition
 from pliant.core.estimators import ClassifierMixin
-from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -40,7 +40,6 @@ from pliant.methods.lab_rbf.logistic import (
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
-from pliant.methods.lab_rbf.trainer import Trainer
 from pliant.methods.svm.estimators import documented_as
 
 
@@ -125,10 +124,12 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
+        deadline = Deadline(progress, self.max_seconds)
         if isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            fits, _ = self._build_paper_trainer(self.algorithm, table, progress).train(table)
+            fits, _ = self._build_paper_trainer(self.algorithm, table, deadline).train(table)
         else:
-            trainer = self._build_trainer(table, progress, _squared_error, self._logistic_layer)
+            layer = self._logistic_layer
+            trainer = self._build_trainer(table, deadline, _squared_error, layer, state)
             if state is None:
                 scales = trainer.choose_scales(table)
                 starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
@@ -137,7 +138,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             fits = trainer.train(table, starts)
         fits, dense = self._choose_penalty(table, fits), None
         if not isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            dense = self._learn_dense(table, fits, trainer)
+            dense = self._learn_dense(table, fits, deadline)
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
         self._store_members(table, fits, dense, self._solve_coefficients(bases, table))
         progress.end()
@@ -198,10 +199,10 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     def _choose_penalty(self, table: Table, fits: list[FitState]) -> list[FitState]:
         """Return the fits with one penalty, which is chosen on their held-out rows."""
         penalties, best = self._penalties(table), 0
-        held_out = [fit.split.held_out for fit in fits if fit.split.held_out is not None]
-        if held_out:
-            rows = np.concatenate(held_out)
-            scores = np.concatenate([np.asarray(fit.layer_output) for fit in fits], axis=1)
+        tried = [fit for fit in fits if fit.layer_output is not None]
+        if tried:
+            rows = np.concatenate([np.asarray(fit.split.held_out) for fit in tried])
+            scores = np.concatenate([np.asarray(fit.layer_output) for fit in tried], axis=1)
             indicators, weights = class_indicators(table.Y[rows]), table.weights_of(rows)
             losses = [(indicators * log_softmax(class_scores(each))).sum(axis=1) for each in scores]
             best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
@@ -214,9 +215,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             chosen.append(fit._replace(basis=basis, predicted=predicted))
         return chosen
 
-    def _learn_dense(self, table: Table, fits: list[FitState], trainer: Trainer) -> DenseFit | None:
-        used = self._dense_sources(fits, trainer)
-        return learn_dense_classes(table, used, self.n_jobs) if used else None
+    def _learn_dense(
+        self, table: Table, fits: list[FitState], deadline: Deadline
+    ) -> DenseFit | None:
+        used = self._dense_sources(fits, deadline)
+        return learn_dense_classes(table, used, deadline, self.n_jobs) if used else None
 
     def _solve_coefficients(
         self, bases: Sequence[LearnedBasis], table: Table

@@ -9,20 +9,26 @@ import math
 import numpy as np
 
 # Starting values
-FEW_CENTRES = 150  # With fewer support points, the ridge and shrinkage penalties are lower.
+FEW_CENTRES = 150  # With fewer support points, the ridge penalty is lower.
 MANY_ROWS = 4000  # With at least this many rows, members add centres and never use "evidence".
 # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ROWS_PER_CENTRE = 5  # With MANY_ROWS, members grow to one centre per five rows,
 MAX_CENTRES = 1000  # to at most this number of centres,
 GROWTH_COST = 1.6e11  # and to at most this product of rows and squared centres.
+LEADERS = 4  # Members that learn shared bandwidths from initial values; others follow them.
+MANY_MEMBERS = 10  # Members by default,
+FEW_MEMBERS = 4  # and with more than MEMBER_ROWS rows, where a member takes longer.
+MEMBER_ROWS = 1000
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
 ALPHAS = 10.0 ** np.arange(-4, 4)  # Ridge penalties on the coefficients.
-SHRINKAGES = (1e-1, 1e-2, 1e-3, 1e-4)  # Shrinkage penalties on the bandwidths, one per stage.
+SHRINKAGES = (1e-1, 1e-3)  # Shrinkage penalties on the bandwidths, one per stage,
+FEW_SHRINKAGES = (1e-3,)  # and with up to MEMBER_ROWS rows, where the first stage rarely pays.
 LOGISTIC_ALPHAS = 10.0 ** np.arange(2, -5, -1)  # Penalties on logistic coefficients.
+LAYERS = 5  # Members whose held-out rows select this penalty.
 SINGLE_ALPHA = 1e-2  # Penalty on logistic coefficients if each class has one row: none is held out.
 JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
@@ -37,7 +43,8 @@ ERROR_ROWS = 1000  # Held-out rows per member for the error model.
 SAMPLE_ROWS = 50_000
 
 # Scales of features and target. Probes are small expansions that compare scales on held-out rows.
-PROBES = 3
+PROBES = 5
+PROBE_STEPS = 9  # Maximum number of steps of a stage; the first stage takes 2/3.
 SCALE_TOLERANCE = 1.1  # All feature scales within this factor of the lowest loss are used.
 MIN_HALF_RANGE = 1e-97  # Features with at most this half-range are treated as constant.
 WARP_BOUND = 1.5  # Bound on transformed features, to keep them comparable with [-1, 1].
@@ -52,8 +59,10 @@ MIN_NOISE_SHARE = 0.25  # Lower bound on the share of constant noise in the squa
 OPTIMISM = 10.0  # Errors grow by OPTIMISM / n: penalties are selected on the same held-out rows.
 MAX_RATIO = 10.0  # Upper bound on `ratio`, which is unstable with few rows.
 
+LOCAL_SHARE = 0.6  # Share of a time limit for the local members; the rest is for dense ones.
+
 # Dense members: every row is a centre
-DENSE_CENTRES = 4000  # With more centres in total, there is one dense member.
+DENSE_CENTRES = 4000  # Maximum number of centres of several dense members in total.
 DENSE_CLASS_CENTRES = 2000  # Maximum number of centres for classification.
 DENSE_LOGISTIC = 10.0 ** np.arange(1, -6, -1)  # Penalties on logistic coefficients.
 DENSE_LOGISTIC_CENTRES = 1000  # Centres for the choice of the penalty.
@@ -67,7 +76,9 @@ DENSE_RESIDUAL = 1e-2  # Relative residual at which conjugate gradients end,
 DENSE_STEPS = 100  # or this number of steps.
 DENSE_MAX_RESIDUAL = 0.2  # With a larger residual, the penalty grows.
 DENSE_LEAST_ALPHA = 1e-3  # Minimum penalty in float32, with more than DENSE_DIRECT rows.
-DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters.
+DENSE_TRIALS = 5  # Local members whose held-out rows choose the hyperparameters.
+DENSE_TRIAL_ROWS = 700  # Training rows for this choice,
+DENSE_DESCENT_ROWS = 1500  # and for its last steps, on held-out rows of one member.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.
 DENSE_LINEAR = 0.1  # Weight of the linear kernel, divided by the number of features.

@@ -14,6 +14,7 @@ the profile, the factor and alpha, which all dense members share, and the weight
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -25,6 +26,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.special import softmax
 
+from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf import constants
@@ -58,28 +60,34 @@ class DenseFit:
 
     bases: list[LearnedBasis]
     weight: float
-    predicted: list[Array]  # of the dense members alone, one array for each local fit
+    predicted: list[Array]  # of the dense members alone, one array for each local fit tried
 
 
-def learn_dense(table: Table, fits: Sequence[FitState], n_jobs: int | None) -> DenseFit | None:
+def learn_dense(
+    table: Table, fits: Sequence[FitState], deadline: Deadline, n_jobs: int | None
+) -> DenseFit | None:
     """Choose the hyperparameters and the weight of dense members on the rows held out.
 
-    Return None if the best weight is 0, or too few rows are held out.
+    Return None if the best weight is 0, too few rows are held out, or the time does not suffice.
     """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    search, choice = choose(table, fits, n_jobs)
+    choice = choose(table, fits, deadline, n_jobs)
+    if choice is None:
+        return None
+    search = Search(table, fits, constants.BANDWIDTH_ROWS, n_jobs, deadline)
     predicted = search.predict(choice)
+    if not search.has_time():
+        return None
     local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0) for fit in fits]
     weight = search.weight(search.target, local, predicted)
     if weight == 0.0:
         return None
-    bases = build_bases(search, choice, constants.DENSE_ROWS)
-    return DenseFit(bases, weight, predicted)
+    return DenseFit(build_bases(search, choice, constants.DENSE_ROWS), weight, predicted)
 
 
 def learn_dense_classes(
-    table: Table, fits: Sequence[FitState], n_jobs: int | None
+    table: Table, fits: Sequence[FitState], deadline: Deadline, n_jobs: int | None
 ) -> DenseFit | None:
     """Choose as `learn_dense`, but the penalty by log loss and the weight by probabilities.
 
@@ -87,7 +95,12 @@ def learn_dense_classes(
     """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    search, choice = choose(table, fits, n_jobs)
+    choice = choose(table, fits, deadline, n_jobs)
+    tried = [fit for fit in fits if fit.layer_output is not None]
+    if choice is None or not tried:
+        return None
+    n_rows = constants.BANDWIDTH_ROWS
+    search = Search(table, tried, n_rows, n_jobs, deadline)
     penalties = constants.DENSE_LOGISTIC * table.mean_weight
     tasks = (delayed(trial.logistic_scores)(choice, penalties) for trial in search.trials)
     paths = list(search.parallel()(tasks))
@@ -99,17 +112,16 @@ def learn_dense_classes(
 
     best = int(np.argmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
     predicted = [path[best] for path in paths]
-    local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS] for fit in fits]
+    local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS] for fit in tried]
     probabilities = (
         [softmax(class_scores(each), axis=1) for each in scores] for scores in (local, predicted)
     )
     weight = search.weight(indicators, *probabilities)
-    if weight == 0.0:
+    alpha, search = float(penalties[best]), Search(table, fits, n_rows, n_jobs, deadline)
+    if weight == 0.0 or not search.has_time():
         return None
-    alpha, n_centres = float(penalties[best]), constants.DENSE_CLASS_CENTRES
-    bases = build_bases(search, choice, n_centres)
-    bases = [replace(basis, alpha_=alpha) for basis in bases]
-    return DenseFit(bases, weight, predicted)
+    bases = build_bases(search, choice, constants.DENSE_CLASS_CENTRES)
+    return DenseFit([replace(basis, alpha_=alpha) for basis in bases], weight, predicted)
 
 
 def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
@@ -117,29 +129,31 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
     return [np.asarray(fit.split.held_out)[: constants.ERROR_ROWS] for fit in fits]
 
 
-def choose(table: Table, fits: Sequence[FitState], n_jobs: int | None) -> tuple[Search, Choice]:
-    """Search with few training rows, then descend with all training rows of the best member.
+def choose(
+    table: Table, fits: Sequence[FitState], deadline: Deadline, n_jobs: int | None
+) -> Choice | None:
+    """Search with few training rows, then descend with more training rows of the best member.
 
-    Return a search with all training rows of all members, and the choice.
+    Return None if the fit is stopped before there is a choice.
     """
-    n_few = constants.DENSE_TRIAL_ROWS
-    n_rows = max(len(fit.split.train) for fit in fits)
-    search = Search(table, fits, n_few, n_jobs)
+    tried, n_few = fits[: constants.DENSE_TRIALS], constants.DENSE_TRIAL_ROWS
+    search = Search(table, tried, n_few, n_jobs, deadline)
     choice = search.best_choice()
-    if n_rows <= n_few:
-        return search, choice
-    best = fits[int(np.argmin(search.relative_losses(choice)))]
-    choice = Search(table, [best], n_rows, n_jobs).descend(choice)
-    return Search(table, fits, n_rows, n_jobs), choice
+    n_rows = max(len(fit.split.train) for fit in fits)
+    if choice is None or deadline.stopped or n_rows <= n_few:
+        return choice
+    best = tried[int(np.argmin(search.relative_losses(choice)))]
+    return Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(choice)
 
 
 def build_bases(search: Search, choice: Choice, n_centres: int) -> list[LearnedBasis]:
-    """Build a basis for each local fit, or one basis if they had too many centres in total."""
-    table, fits = search.table, search.fits
+    """Build a basis for each local fit, or for the best ones if they have too many centres."""
+    table, fits, rows = search.table, search.fits, dense_rows(search.table, n_centres)
     score = 1.0 - search.loss(choice) / search.spread
-    if len(fits) * len(table) > constants.DENSE_CENTRES:
-        fits = [fits[int(np.argmin(search.relative_losses(choice)))]]
-    rows = dense_rows(table, n_centres)
+    most = max(1, constants.DENSE_CENTRES // len(rows))
+    if len(fits) > most:
+        best = np.argsort(search.relative_losses(choice), kind="stable")[:most]
+        fits = [fits[k] for k in np.sort(best)]
     return [_build_basis(table, fit, choice, score, rows) for fit in fits]
 
 
@@ -303,7 +317,10 @@ class Search:
     fits: Sequence[FitState]
     n_rows: int  # maximum number of training rows of a trial
     n_jobs: int | None
+    deadline: Deadline | None = None
     losses: dict[Choice, float] = field(default_factory=dict)
+    predictions: dict[Choice, list[Array]] = field(default_factory=dict)  # of the last choice
+    seconds: float = 0.0  # duration of the last prediction
 
     def __post_init__(self) -> None:
         pairs = zip(self.fits, held_out_rows(self.fits), strict=True)
@@ -320,8 +337,23 @@ class Search:
         return self._squares(self.target - mean) or 1.0
 
     def predict(self, choice: Choice) -> list[Array]:
-        """Predict the held-out rows of each member."""
-        return list(self.parallel()(delayed(trial.predict)(choice) for trial in self.trials))
+        """Predict the held-out rows of each member; keep the predictions of one choice."""
+        if choice not in self.predictions:
+            began, tasks = time.monotonic(), (delayed(t.predict)(choice) for t in self.trials)
+            self.predictions = {choice: list(self.parallel()(tasks))}
+            self.seconds = time.monotonic() - began
+        return self.predictions[choice]
+
+    @property
+    def _stopped(self) -> bool:
+        return self.deadline is not None and self.deadline()
+
+    def has_time(self) -> bool:
+        """Return True if a fit to all rows, at a cost quadratic in the rows, ends in time."""
+        if self.deadline is None or self._stopped or self.deadline.seconds_left is None:
+            return not self._stopped
+        factor = min(len(self.table), constants.DENSE_ROWS) / len(self.trials[0].rows)
+        return self.seconds * factor**2 < self.deadline.seconds_left
 
     def parallel(self) -> Parallel:
         """Build a thread pool, with one thread for few rows."""
@@ -332,9 +364,10 @@ class Search:
     def loss(self, choice: Choice) -> float:
         """Compute the squared error over all held-out rows."""
         if choice not in self.losses:
-            errors = np.concatenate(self.predict(choice)) - self.target
-            loss = self._squares(errors)
-            self.losses[choice] = loss if np.isfinite(loss) else np.inf
+            predicted = self.predict(choice)
+            loss = self._squares(np.concatenate(predicted) - self.target)
+            loss = loss if np.isfinite(loss) else np.inf
+            self.losses[choice] = loss
         return self.losses[choice]
 
     def relative_losses(self, choice: Choice) -> list[float]:
@@ -346,21 +379,27 @@ class Search:
             losses.append(float(((predicted - target) ** 2).sum()) / max(spread, constants.TINY))
         return losses
 
-    def best_choice(self) -> Choice:
-        """Descend in factor and alpha by steps of the grid, for each metric and profile."""
+    def best_choice(self) -> Choice | None:
+        """Descend in factor and alpha by steps of the grid, for each metric and profile.
+
+        Return None if the fit is stopped before the first step.
+        """
         best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * self.table.mean_weight)
         for profile, metric in product(DENSE_PROFILES, METRICS):
+            if self._stopped:
+                break
             here = self.descend(best._replace(metric=metric, profile=profile))
             best = min(best, here, key=self.loss)
-        return best
+        return best if self.losses else None
 
     def descend(self, choice: Choice) -> Choice:
         """Take steps of the grid of factors and penalties while each lowers the loss enough."""
-        while True:
+        while not self._stopped:
             step = min(self._neighbours(choice), key=self.loss)
             if not self.loss(step) < (1.0 - constants.DENSE_GAIN) * self.loss(choice):
-                return choice
+                break
             choice = step
+        return choice
 
     def _neighbours(self, choice: Choice) -> Iterator[Choice]:
         """Iterate over the neighbours of a choice on the grid of factors and penalties."""

@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
 from pliant.core.estimators import MultiOutputMixin, RegressorMixin
-from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -210,12 +210,13 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
+        deadline = Deadline(progress, self.max_seconds)
         if isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            paper = self._build_paper_trainer(self.algorithm, table, progress)
+            paper = self._build_paper_trainer(self.algorithm, table, deadline)
             fits, coefficients = paper.train(table)
             dense = None
         else:
-            trainer = self._build_trainer(table, progress, self._loss)
+            trainer = self._build_trainer(table, deadline, self._loss, state=state)
             if state is None:
                 scales = trainer.choose_scales(table)
                 table = self._choose_target(table, trainer, scales[0])
@@ -224,7 +225,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
                 table = table.with_asinh(state.target_unit_)
                 starts = trainer.continue_members(table, state._local_members)
             fits = trainer.train(table, starts)
-            dense = self._learn_dense(table, fits, trainer)
+            dense = self._learn_dense(table, fits, deadline)
             bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
             coefficients = self._solve_coefficients(bases, table)
         self.target_unit_ = table.unit
@@ -300,9 +301,11 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
         return loss
 
-    def _learn_dense(self, table: Table, fits: list[FitState], trainer: Trainer) -> DenseFit | None:
-        used = self._dense_sources(fits, trainer)
-        return learn_dense(table, used, self.n_jobs) if used else None
+    def _learn_dense(
+        self, table: Table, fits: list[FitState], deadline: Deadline
+    ) -> DenseFit | None:
+        used = self._dense_sources(fits, deadline)
+        return learn_dense(table, used, deadline, self.n_jobs) if used else None
 
     def _moved(self, basis: LearnedBasis, table: Table) -> LearnedBasis:
         return moved_to(basis, table) if basis.objective_ == "dense" else basis
@@ -472,7 +475,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if share == 0.0:
             return local
         dense = np.stack([m.expand(X) for m, _ in used if m.objective_ == "dense"])
-        return (1.0 - share) * local + share * dense  # one dense member pairs with all local ones
+        # Dense members may be fewer than local ones: they are repeated.
+        return (1.0 - share) * local + share * dense[np.arange(len(local)) % len(dense)]
 
     def _get_error_model(self) -> LABRBFErrorModel:
         """Return the error model, or raise ValueError if there is none."""

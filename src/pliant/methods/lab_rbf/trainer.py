@@ -2,8 +2,9 @@
 
 `Trainer.choose_starts` selects the rows, centres and initial bandwidths of each member;
 `Trainer.continue_members` uses the centres and bandwidths of a previous fit. `Trainer.train` then
-learns one bandwidth per feature from each initial value, keeps the better one by held-out loss, and
-follows a path of decreasing shrinkage penalties.
+learns one bandwidth per feature. The first members, the leaders, start from initial values; the
+others start from the bandwidths of the leader with the lowest loss on their held-out rows. Stages
+with a shrinkage penalty give each centre bandwidths of its own, while that lowers the loss.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ class MemberSettings:
     linear: bool
     alpha: float  # ridge penalty for learning the bandwidths
     alphas: Array  # candidate ridge penalties on the coefficients
-    shrinkages: tuple[float, ...]  # decreasing; inf means one bandwidth per feature
+    shrinkages: tuple[float, ...]  # of the local stages; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
     max_iter: int
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
 
 class MemberStart(NamedTuple):
-    """Rows, centres and initial bandwidths of a member, and its path of shrinkage penalties."""
+    """Rows, centres and initial bandwidths of a member."""
 
     settings: MemberSettings
     split: Split
@@ -83,11 +84,17 @@ class MemberStart(NamedTuple):
     rows: Table  # training rows, with transformed features and scaled targets
     positions: Indices  # positions of the centres among the training rows; empty in a warm start
     centres: Array  # transformed, shape (m, d)
-    initial: tuple[Array, ...]  # alternative values of log theta^2, each of shape (m, d)
+    initial: tuple[Array, ...]  # alternative values of log theta^2, shape (m, d); none: a follower
     log_penalty: float  # log of the ridge penalty for learning the bandwidths
     first_stage: tuple[float, int]  # shrinkage and number of steps of the first stage
-    shrinkages: tuple[float, ...]  # shrinkage penalties of the later stages
+    shrinkages: tuple[float, ...]  # shrinkage penalties of the local stages
     member: LearnedBasis | None = None  # member to continue in a warm start
+
+    def following(self, metrics: Sequence[Array]) -> MemberStart:
+        """Return the start from one of several log theta^2, each of shape (d,), with few steps."""
+        initial = tuple(np.tile(s, (len(self.centres), 1)) for s in metrics)
+        steps = -(-self.settings.max_iter // 4)  # rounded up
+        return self._replace(initial=initial, first_stage=(math.inf, steps))
 
 
 class Stage(NamedTuple):
@@ -106,7 +113,7 @@ class Trainer:
     """Trains the members of one model."""
 
     settings: list[MemberSettings]  # one per member
-    seeds: Indices  # one per member, then one per probe
+    seeds: Indices  # one per member
     device: Device
     deadline: Deadline
     loss: Loss
@@ -133,17 +140,20 @@ class Trainer:
     def choose_starts(
         self, table: Table, warps: list[Warp], n_continued: int = 0
     ) -> list[MemberStart]:
-        """Choose rows, centres and initial bandwidths of members after the first `n_continued`."""
+        """Choose rows, centres and initial bandwidths of members after the first `n_continued`.
+
+        Each leader has one initial value, if there are at least `constants.LEADERS` members.
+        """
         if n_continued == len(self.settings):
             return []
         d, tasks = table.X.shape[1], []
         proportions = [np.full(d, 1.0 / d)]
         if self.validation_fraction > 0 and self.settings[0].learns_shared:
             # The second initial value uses the importances of the features for randomised trees.
-            rows = RandomState(self.seeds[0]).permutation(len(table))[: constants.SCREENING_ROWS]
+            rows = RandomState(0).permutation(len(table))[: constants.SCREENING_ROWS]
             sample = table.sample(rows, warps[0])
             trees = ExtraTreesRegressor(
-                40, min_samples_leaf=3, max_features=min(d, 500), random_state=int(self.seeds[0])
+                40, min_samples_leaf=3, max_features=min(d, 500), random_state=0
             )
             # float32 hides the rounding errors of scaled targets, which could change a split.
             Y = sample.Y.astype(np.float32)
@@ -153,8 +163,14 @@ class Trainer:
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]
-            seed, begin = self.seeds[k], delayed(self._choose_start)
-            tasks.append(begin(table, settings, warp, seed, proportions))
+            own = proportions
+            if len(self.settings) >= constants.LEADERS:
+                # The shift by k // 2 combines each initial value with both objectives.
+                own = [proportions[k // 2 % len(proportions)]]
+                if settings.learns_shared and k >= n_continued + constants.LEADERS:
+                    own = []
+            split, begin = self._split(len(table), k), delayed(self._choose_start)
+            tasks.append(begin(table, settings, warp, split, self.seeds[k], own))
         return list(self._parallel(table, self.settings[0])(tasks))
 
     @blas_limited
@@ -163,29 +179,25 @@ class Trainer:
         table: Table,
         settings: MemberSettings,
         warp: Warp,
+        split: Split,
         seed: int,
         proportions: list[Array],
-        *,
-        probe: bool = False,
     ) -> MemberStart:
-        """Choose rows (few for a `probe`), centres and initial bandwidths of one member.
+        """Choose centres and initial bandwidths of one member.
 
         Each array of `proportions`, shape (d,), gives one initial value: theta_j^2 is proportional
         to its j-th entry.
         """
-        rng = RandomState(seed)
-        split = self._split(len(table), rng)
-        if probe:
-            split = split._replace(train=split.train[: constants.SCREENING_ROWS])
-        rows = table.sample(split.train, warp)
+        rng, rows = RandomState(seed), table.sample(split.train, warp)
         positions = _choose_centres(rows, settings.n_support, rng)
         centres = rows.X[positions]
-        path, log_penalty = settings.shrinkages, math.log(settings.alpha)
+        log_penalty = math.log(settings.alpha)
         # The first stage takes 2/3 of max_iter steps (rounded up).
         stage = math.inf, -(-2 * settings.max_iter // 3) if settings.learns_shared else 0
         start = MemberStart(
-            settings, split, rng, warp, rows, positions, centres, (), log_penalty, stage, path
-        )
+            settings, split, rng, warp, rows, positions, centres, (), log_penalty, stage,
+            settings.shrinkages,
+        )  # fmt: skip
         if settings.algorithm.initial_bandwidth != "auto":
             s = np.full(centres.shape, 2.0 * math.log(settings.algorithm.initial_bandwidth))
             return start._replace(initial=(s.clip(*constants.LOG_SQUARE_RANGE),))
@@ -195,9 +207,8 @@ class Trainer:
     def continue_members(self, table: Table, members: Sequence[LearnedBasis]) -> list[MemberStart]:
         """Continue the members of a previous fit on new rows; initialise additional members."""
         starts = []
-        for member, settings, seed in zip(members, self.settings, self.seeds, strict=False):
-            rng, warp = RandomState(seed), member.warp_
-            split = self._split(len(table), rng)
+        for k, (member, settings) in enumerate(zip(members, self.settings, strict=False)):
+            rng, warp, split = RandomState(self.seeds[k]), member.warp_, self._split(len(table), k)
             # `_check_warm_start` refuses "interpolation", and dense members are learned anew.
             assert member.objective_ in ("ridge", "evidence")
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
@@ -217,16 +228,28 @@ class Trainer:
 
     def train(self, table: Table, starts: list[MemberStart]) -> list[FitState]:
         """Learn the bandwidths of all members, or of at least one if the fit is stopped."""
-        limits = feature_limits(table)
+        limits, parallel = feature_limits(table), self._parallel(table, self.settings[0])
+        trainings = self._begin(table, [start for start in starts if start.initial], parallel)
+        lowest = min((training.stage for training in trainings), key=lambda stage: stage.loss)
+        if not self.deadline.stopped:
+            metrics = [training.stage.log_squares[0] for training in trainings]
+            followers = [start.following(metrics) for start in starts if not start.initial]
+            trainings += self._begin(table, followers, parallel)
+        finish = delayed(self._finish_training)
+        # The layer selects its penalty on the rows that the first members hold out.
+        layers = [self.layer] * constants.LAYERS + [None] * len(trainings)
+        pairs = zip(trainings, layers, strict=False)
+        return list(parallel([finish(table, each, lowest, limits, layer) for each, layer in pairs]))
+
+    def _begin(
+        self, table: Table, starts: list[MemberStart], parallel: Parallel
+    ) -> list[BandwidthTraining]:
+        """Learn the first stages of members; of at least one, if the fit is stopped."""
         # Members with the evidence objective take longest and start first, to balance the threads.
         faster = np.array([start.settings.objective != "evidence" for start in starts])
-        order = np.argsort(faster, kind="stable")
-        parallel, begin = self._parallel(table, self.settings[0]), delayed(self._begin_training)
+        order, begin = np.argsort(faster, kind="stable"), delayed(self._begin_training)
         begun = parallel([begin(table, starts[k], required=k == order[0]) for k in order])
-        trainings = [begun[k] for k in np.argsort(order) if begun[k] is not None]
-        losses = [training.stage.loss for training in trainings]
-        lowest, finish = trainings[int(np.argmin(losses))].stage, delayed(self._finish_training)
-        return list(parallel([finish(table, each, lowest, limits) for each in trainings]))
+        return [begun[k] for k in np.argsort(order) if begun[k] is not None]
 
     @blas_limited
     def _begin_training(
@@ -241,19 +264,24 @@ class Trainer:
 
     @blas_limited
     def _finish_training(
-        self, table: Table, training: BandwidthTraining, lowest: Stage, limits: Array
+        self,
+        table: Table,
+        training: BandwidthTraining,
+        lowest: Stage,
+        limits: Array,
+        layer: Layer | None,
     ) -> FitState:
-        """Follow the path, and learn the bandwidths on all rows in the last stage."""
+        """Learn local bandwidths, and then on all rows in the last stage."""
         start, layer_output, metrics = training.start, None, None
         split, held_out = start.split, training.held_out
-        stage = training.follow_path(lowest)
+        stage = training.learn_local(lowest)
         objective = training.objective
         if held_out is not None:
             metrics = _learn_metrics(start, stage, objective)
-        if self.layer is not None and held_out is not None:
+        if layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
-            layer_output = self.layer(F, start.rows, held_out_F)
+            layer_output = layer(F, start.rows, held_out_F)
         if held_out is not None and not training.stopped:
             # The last stage uses all rows, and half as many steps (rounded up).
             final = table.sample(split.final, start.warp)
@@ -275,26 +303,28 @@ class Trainer:
                 objective="ridge",
                 n_support=min(self.settings[0].n_support, 100),
                 linear=True,
-                max_iter=min(self.settings[0].max_iter, 15),
-                shrinkages=(3e-2,),
+                max_iter=min(self.settings[0].max_iter, constants.PROBE_STEPS),
             )
             warp = Warp.learn(table.X, scale)
-            probe, seeds = delayed(self._probe_once), self.seeds[-constants.PROBES :]
-            tasks = [probe(table, settings, warp, seed) for seed in seeds]
+            probe = delayed(self._probe_once)
+            tasks = [probe(table, settings, warp, k) for k in range(constants.PROBES)]
             losses = self._parallel(table, settings)(tasks)
             self.probe_losses[key] = float(np.exp(np.mean(np.log(losses))))
         return self.probe_losses[key]
 
     @blas_limited
-    def _probe_once(self, table: Table, settings: MemberSettings, warp: Warp, seed: int) -> float:
-        """Compute the held-out loss of one small expansion."""
+    def _probe_once(self, table: Table, settings: MemberSettings, warp: Warp, k: int) -> float:
+        """Compute the held-out loss of one small expansion; `random_state` has no effect on it."""
         if self.deadline.stopped:
             return math.inf
-        proportions = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
-        start = self._choose_start(table, settings, warp, seed, proportions, probe=True)
-        training = self._build_training(table, start)
+        split = self._split(len(table), k, np.arange(constants.PROBES + 1))
+        split = split._replace(train=split.train[: constants.SCREENING_ROWS])
+        equal = [np.full(table.X.shape[1], 1.0 / table.X.shape[1])]
+        training = self._build_training(
+            table, self._choose_start(table, settings, warp, split, k, equal)
+        )
         training.learn_first_stage()
-        return max(training.follow_path().loss, constants.TINY)
+        return max(training.stage.loss, constants.TINY)
 
     def _build_training(self, table: Table, start: MemberStart) -> BandwidthTraining:
         """Set up the training of a member, with its held-out rows and loss."""
@@ -312,18 +342,29 @@ class Trainer:
         worth_it = n_values >= constants.MIN_THREADED
         return Parallel(n_jobs=threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
 
-    def _split(self, n: int, rng: RandomState) -> Split:
-        """Split n rows at random; copy the parts, as views would keep all n indices in memory."""
-        order, fraction = rng.permutation(n), self.validation_fraction
-        final = order[: constants.BANDWIDTH_ROWS].copy()
+    def _split(self, n: int, k: int, seeds: Indices | None = None) -> Split:
+        """Split n rows for the k-th member; copy the parts, as views would keep all indices.
+
+        Consecutive members hold out different parts of one permutation. The last member starts
+        another one, so that some rows are held out twice, which the intervals need.
+        """
+        seeds = self.seeds if seeds is None else seeds
+        fraction, n_parts = self.validation_fraction, len(seeds) - 1
+        if fraction > 0:
+            n_parts = min(n_parts, int(1.0 / fraction))
+        part = k % max(1, n_parts)
+        order = RandomState(seeds[k - part]).permutation(n)
         if fraction == 0:
+            final = RandomState(seeds[k]).permutation(n)[: constants.BANDWIDTH_ROWS].copy()
             return Split(final, None, final)
+        n_held_out = min(max(1, int(fraction * n)), constants.HELD_OUT_ROWS)
+        order = np.roll(order, -part * n_held_out)
         codes = np.zeros(n) if self.classes is None else self.classes[order]
         free = np.ones(n, dtype=bool)
         free[n - 1 - np.unique(codes[::-1], return_index=True)[1]] = False  # last of each class
-        n_held_out = min(max(1, int(fraction * n)), constants.HELD_OUT_ROWS)
         held_out = free & (np.cumsum(free) <= n_held_out)
-        return Split(order[~held_out][: constants.BANDWIDTH_ROWS].copy(), order[held_out], final)
+        train, final = order[~held_out], order[: constants.BANDWIDTH_ROWS].copy()
+        return Split(train[: constants.BANDWIDTH_ROWS].copy(), order[held_out], final)
 
 
 @dataclass(eq=False)
@@ -342,35 +383,34 @@ class BandwidthTraining:
     stage: Stage = field(init=False)  # first stage
 
     def learn_first_stage(self) -> None:
-        """Run the first stage from each initial value, and keep the lowest held-out loss."""
-        shrinkage, n_steps = self.start.first_stage
-        for k, log_squares in enumerate(self.start.initial):
-            point = log_squares, self.start.log_penalty
-            if n_steps:
-                point = self.minimise(self.objective, shrinkage, point, n_steps)
-            stage = self.validate(self.objective, point, shrinkage)
-            # With n held-out rows, a difference below 1/sqrt(n) of the loss may be chance.
-            n_held_out = len(self.held_out) if self.held_out is not None else 1
-            if k == 0 or stage.loss < (1.0 - n_held_out**-0.5) * self.stage.loss:
-                self.stage = stage
+        """Run the first stage from the initial value with the lowest held-out loss."""
+        start, (shrinkage, n_steps) = self.start, self.start.first_stage
+        points = [(log_squares, start.log_penalty) for log_squares in start.initial]
+        point = points[0]
+        if len(points) > 1:
+            stages = [self.validate(self.objective, each, shrinkage) for each in points]
+            point = points[int(np.argmin([stage.loss for stage in stages]))]
+        if n_steps:
+            point = self.minimise(self.objective, shrinkage, point, n_steps)
+        self.stage = self.validate(self.objective, point, shrinkage)
 
-    def follow_path(self, lowest: Stage | None = None) -> Stage:
-        """Decrease the shrinkage penalty in stages while the held-out loss decreases.
+    def learn_local(self, lowest: Stage) -> Stage:
+        """Learn bandwidths for each centre in stages, while they lower the held-out loss.
 
-        If this member's first stage has a much higher loss than the `lowest` of all members, the
-        path starts from the bandwidths of that stage, provided they are better for this member.
+        If this member's first stage has a much higher loss than the `lowest` of the leaders, this
+        starts from the bandwidths of that stage, provided they are better for this member.
         """
-        best, settings = self.stage, self.start.settings
-        continued = self.start.member is not None or not settings.learns_shared
-        if lowest is not None and not continued and best.loss > constants.SHARED_LOSS * lowest.loss:
+        best, start = self.stage, self.start
+        continued = start.member is not None or not start.settings.learns_shared
+        if not continued and best.loss > constants.SHARED_LOSS * lowest.loss:
             s = np.broadcast_to(lowest.log_squares[0], best.log_squares.shape)
-            stage = self.validate(self.objective, (s, self.start.log_penalty), math.inf)
+            stage = self.validate(self.objective, (s, start.log_penalty), math.inf)
             best = stage if stage.loss < best.loss else best
-        for shrinkage in self.start.shrinkages:
+        for shrinkage in start.shrinkages:
             if self.stopped:
                 break
             point = best.log_squares, best.log_penalty
-            point = self.minimise(self.objective, shrinkage, point, settings.max_iter)
+            point = self.minimise(self.objective, shrinkage, point, start.settings.max_iter)
             stage = self.validate(self.objective, point, shrinkage)
             if stage.loss >= best.loss:
                 break
