@@ -7,7 +7,6 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -19,8 +18,8 @@ from pliant.comparison.cells import FittedMethod, fit_apart
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import Journal, key_of, package_versions
-from pliant.comparison.outcome import Source
-from pliant.comparison.protocol import Entry, Protocol, Status
+from pliant.comparison.outcome import Source, within
+from pliant.comparison.protocol import DEFAULT, Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import from_frames, sample_of
 from pliant.comparison.result import ComparisonResult
@@ -33,9 +32,6 @@ from pliant.registry import METHODS, Method
 
 BUDGET = 300.0
 """Default time budget of a comparison, in seconds."""
-
-DEFAULT = "lab-rbf"
-"""The method that `fit` fits first."""
 
 
 def compare(
@@ -227,8 +223,8 @@ def fit_within(budget: float, sample: Sample, protocol: Protocol, n_jobs: int | 
     """Fit LAB-RBF to all rows, compare methods in the time left, and return the better model."""
     ends = time.monotonic() + budget
     compares = _allows_comparison(sample, protocol)
-    method = replace(METHODS[DEFAULT], given={"max_seconds": budget})
-    (first,) = fit_apart(sample, protocol, [method], np.arange(len(sample.y)))
+    method, rows = within(METHODS[DEFAULT], budget), np.arange(len(sample.y))
+    (first,) = fit_apart(sample, protocol, [method], rows)
     left = ends - time.monotonic()
     model = first.own if sample.schema is None else from_frames(first.own, sample.schema)
     if not compares:

@@ -7,7 +7,7 @@ with different tasks and metrics can be combined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -26,14 +26,14 @@ from pliant.comparison.blend import (
 from pliant.comparison.cells import FittedMethod, fit_apart
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
-from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
+from pliant.comparison.protocol import BLEND, DEFAULT, DUMMY, Entry, Protocol, Record
 from pliant.comparison.reading import from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
 from pliant.comparison.text import known
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
-from pliant.registry import Method
+from pliant.registry import METHODS, Method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -196,6 +196,13 @@ class Outcome:
         model = self._fit(method or self.best, np.arange(len(sample.y)))
         return model if sample.schema is None else from_frames(model, sample.schema)
 
+    def fit_default(self) -> Any:
+        """Fit LAB-RBF on all rows for at most the budget, for a comparison without a score."""
+        sample = self._source().sample
+        method = within(METHODS[DEFAULT], self.budget)
+        (fitted,) = fit_apart(sample, self.protocol, [method], np.arange(len(sample.y)))
+        return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
+
     @cached_property
     def best_estimator_(self) -> Any:
         """The recommended model, fitted on all rows by `fit_best` on first access."""
@@ -276,6 +283,11 @@ class Outcome:
         weights = self.weights
         rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
         return pd.DataFrame(rows)
+
+
+def within(method: Method, seconds: float | None) -> Method:
+    """Return LAB-RBF with a time limit."""
+    return replace(method, given={"max_seconds": seconds})
 
 
 def row_of(standing: Standing) -> dict[str, Any]:

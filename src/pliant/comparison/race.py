@@ -26,6 +26,7 @@ from pliant.comparison.contenders import BASELINES
 from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.metrics import Metric
 from pliant.comparison.protocol import (
+    DEFAULT,
     DUMMY,
     REFERENCE,
     Cell,
@@ -49,7 +50,7 @@ Progress: TypeAlias = Callable[["RaceState"], object]
 BEAT = 0.5
 """Maximum time between calls of a `Progress` callback, in seconds."""
 
-EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
+EARLY = (DEFAULT, REFERENCE, DUMMY, "linear", "boosting")
 """Methods that run first on each fold; the others follow in the given order."""
 
 FIRST_SHARE = 1 / 3

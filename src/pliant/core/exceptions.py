@@ -61,6 +61,12 @@ class ModelFileError(ValueError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended `pliant.fit` with a budget, and the best model so far is available.
 
+    Parameters
+    ----------
+    result : ComparisonResult
+    best : callable
+        Returns the best model so far.
+
     Attributes
     ----------
     result : ComparisonResult
