@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import DANKClassifier, DANKRegressor
+from pliant import DANKClassifier, DANKRegressor, LABRBFClassifier
 from pliant.comparison import Protocol, compare_sample, read_sample
 from pliant.comparison.cells import perform
 from pliant.persistence import load
@@ -179,3 +179,14 @@ def test_scores_are_compared_with_those_of_a_constant(pliant, folder, better):
     found = json.loads(Path("r.json").read_text(encoding="utf-8"))
     assert found["data"]["most_frequent"] == {"class": "no", "share": pytest.approx(share)}
     assert "AUC" in found["cross_validation"]["scores"]
+
+
+def test_a_budget_too_short_for_a_fold_saves_lab_rbf(pliant, folder):
+    words = ("fit", "patients.csv", "--target", "sick", "--budget", "0.001s", "--out", "m.pliant")
+    done = pliant(*words)
+    assert done.code == 0, done.err
+    assert "No method finished a fold: fitting LAB-RBF on all rows" in done.err
+    model = load("m.pliant")
+    assert isinstance(model[-1], LABRBFClassifier)
+    frame = pd.read_csv("patients.csv").drop(columns="sick")
+    assert len(model.predict(frame)) == len(frame)

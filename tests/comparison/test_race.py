@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
-from pliant.comparison import cells
+from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.comparison import BASELINES, ComparisonResult, cells
 from pliant.comparison.cells import close_all, failed, perform, perform_apart, warm_up
 from pliant.comparison.comparing import compare_sample
 from pliant.comparison.contenders import contenders_for
@@ -79,6 +81,7 @@ class Simulated:
         def fake(sample, protocol, learner, cell, ends, executor):
             self.began.append(cell)
             took = times[cell.method]
+            took = took[min(cell.fold, 1)] if isinstance(took, tuple) else took
             if stop == len(self.began):
                 raise KeyboardInterrupt
             if ends is not None and self.clock.now + took > ends:
@@ -134,6 +137,7 @@ def test_remaining_methods_have_equal_folds(made, n_jobs, budget):
     run = Simulated(times, errors, budget=budget, n_jobs=n_jobs)
     places = [cell.place for cell in run.began]
     assert places == sorted(places)
+    assert "dummy" not in run.dropped
     assert len(set(run.began)) == len(run.began)
     assert budget is None or run.seconds <= budget + 1e-6
     staying = times.keys() - run.dropped.keys() - run.cut
@@ -177,7 +181,7 @@ def test_slow_methods_are_dropped_except_the_best():
     times = {"a": 1.0, "b": 10.0, "c": 6.0, "d": 4.0}
     errors = {"a": 1.0, "b": 1.01, "c": 0.9, "d": 1.02}
     run = Simulated(times, errors, budget=21.0 + 40.0, final_fits=1.0)
-    # 4 folds and a final fit take 55 s for a, c and d, and 35 s for a and the best method c
+    # 4 folds and a final fit take 55 s for a, c and d, and 35 s for the best method c and for a
     assert run.dropped == {
         "b": "too slow for the budget: 10.0 s for a fold",
         "d": "too slow for the budget: 4.0 s for a fold",
@@ -185,7 +189,27 @@ def test_slow_methods_are_dropped_except_the_best():
     assert {name: run.folds(name) for name in times} == {"a": 5, "b": 1, "c": 5, "d": 1}
     assert Simulated(times, errors, budget=21.0 + 106.0, final_fits=1.0).dropped == {}
     assert Simulated(times, errors, budget=21.0 + 53.0, final_fits=1.0, n_jobs=2).dropped == {}
-    assert set(Simulated(times, errors, budget=30.0, final_fits=1.0).dropped) == {"a", "b", "d"}
+    # The best method takes 30 s, more than the time left: it is dropped, not the others.
+    fast = Simulated(times, errors, budget=21.0 + 25.0, final_fits=1.0)
+    assert set(fast.dropped) == {"b", "c"}
+    assert (fast.folds("a"), fast.folds("d")) == (5, 5)
+
+
+def test_the_dummy_is_never_dropped():
+    run = Simulated({"dummy": 1.0, "a": 2.0}, budget=3.5, final_fits=1.0)
+    assert set(run.dropped) == {"a"}
+    assert run.folds("dummy") == 1
+
+
+def test_slow_methods_return_if_time_is_left():
+    times = {"a": (10.0, 1.0), "b": (11.0, 11.0), "c": (30.0, 30.0)}
+    # After 51 s, the four other folds and the final fits take 50, 55 and 150 s by the first fold.
+    run = Simulated(times, budget=51.0 + 99.0, final_fits=1.0)
+    assert set(run.dropped) == {"c"}
+    assert {name: run.folds(name) for name in times} == {"a": 5, "b": 5, "c": 1}
+    assert Cell("b", 1, 0) not in run.began
+    b = run.began.index(Cell("b", 0, 1))
+    assert run.began[b - 4 : b] == [Cell("a", 0, fold) for fold in range(1, 5)]
 
 
 @pytest.mark.parametrize(("spare", "folds"), [(0.01, 10), (-0.01, 5)])
@@ -332,14 +356,67 @@ def test_ctrl_c_ends_a_fit_and_the_best_model_so_far_remains(sample, monkeypatch
     stop = interrupted_fit(sample, monkeypatch, "ab")
     assert isinstance(stop, KeyboardInterrupt)
     assert len(stop.result.records) == finished
-    monkeypatch.undo()
-    if finished:
-        assert "`model` of this exception fits the best model" in str(stop)
-        assert stop.model is stop.model
-        assert stop.model.predict(sample.X).shape == (60,)
-    else:
-        assert str(stop) == "no method has a score yet"
-        assert stop.model is None
+    assert "`model` of this exception is the best model so far" in str(stop)
+    assert isinstance(stop.model[-1], LABRBFClassifier)
+    assert stop.model.predict(sample.X).shape == (60,)
+
+
+def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pliant.comparison.comparing.fit_apart", stop)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        package.fit(sample.X, sample.y, budget=600.0)
+    assert not isinstance(caught.value, package.Interrupted)
+
+
+@pytest.mark.parametrize("budget", [1e-3, 0.2])
+def test_a_short_budget_gives_lab_rbf_and_a_warning(sample, budget):
+    with pytest.warns(ConvergenceWarning, match="suffices for LAB-RBF alone"):
+        model = package.fit(sample.X, sample.y, budget=budget, n_jobs=1)
+    assert isinstance(model[-1], LABRBFClassifier)
+    assert model[-1].max_seconds == budget
+    assert model.predict(sample.X).shape == (60,)
+
+
+def test_a_table_too_small_for_folds_gives_lab_rbf():
+    X, y = np.arange(6.0)[:, None], np.arange(6.0)
+    with pytest.raises(ValueError, match="at most 3 folds"):
+        package.compare(X, y)
+    model = package.fit(X, y, budget=600.0)
+    assert isinstance(model[-1], LABRBFRegressor)
+    with pytest.raises(ValueError, match="at most 2 folds for these groups"):
+        package.fit(X, y, budget=600.0, groups=[0, 0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_a_budget_gives_the_blend_only_if_held_out_rows_prefer_it(sample, monkeypatch, better):
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr(ComparisonResult, "gains_over", lambda self, name: better)
+    monkeypatch.setattr(
+        "pliant.comparison.comparing.methods_of",
+        lambda *_: [method("plain"), BASELINES["linear"]],
+    )
+    model = package.fit(sample.X, sample.y, budget=600.0, n_jobs=1)
+    assert isinstance(model[-1], LABRBFClassifier) != better
+
+
+def test_the_gain_over_a_method_is_compared_with_its_standard_error(sample, monkeypatch):
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    linear = BASELINES["linear"]
+    result = compare_sample(sample, [method("plain"), linear], PROTOCOL, budget=None, n_jobs=1)
+    assert result.best == "linear"
+    assert result.gains_over("plain")
+    assert not result.gains_over("linear")
+    assert not result.gains_over("unknown")
+    kept = {(r["method"], r["fold"]): r["kept"] for r in result.records}
+    parts = {name: [kept[name, fold] for fold in (0, 1)] for name in ("plain", "linear")}
+    rows = np.concatenate([part["rows"] for part in parts["plain"]])
+    values = {n: np.concatenate([p["values"] for p in each]) for n, each in parts.items()}
+    true = np.arange(len(rows)), sample.y[rows]
+    gain = np.log(values["linear"][true].clip(1e-4)) - np.log(values["plain"][true].clip(1e-4))
+    assert gain.mean() > 0.5 * gain.std(ddof=1) / len(gain) ** 0.5
 
 
 def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
@@ -348,9 +425,13 @@ def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
 
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
     monkeypatch.setattr("pliant.comparison.outcome.fit_apart", stop)
+    monkeypatch.setattr(ComparisonResult, "gains_over", lambda self, name: True)
     stop = interrupted_fit(sample, monkeypatch, "a")
     assert not stop.result.interrupted
     monkeypatch.undo()
+    monkeypatch.setattr(ComparisonResult, "gains_over", lambda self, name: True)
+    assert stop.model is stop.model
+    assert isinstance(stop.model[-1], DummyClassifier)
     assert stop.model.predict(sample.X).shape == (60,)
 
 

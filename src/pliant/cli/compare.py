@@ -43,7 +43,7 @@ from pliant.comparison.journal import key_of, package_versions, read_journal
 from pliant.comparison.metrics import metric_of
 from pliant.comparison.outcome import across
 from pliant.comparison.page import write_report
-from pliant.comparison.protocol import BLEND, Protocol
+from pliant.comparison.protocol import BLEND, DEFAULT, Protocol
 from pliant.comparison.race import ProgressLines
 from pliant.comparison.reading import read_sample, table_name
 from pliant.comparison.result import ComparisonResult
@@ -235,17 +235,24 @@ def race(plan: Plan) -> list[ComparisonResult]:
 def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> None:
     """Fit the blend or the best single method on all rows, and save it.
 
+    If the budget did not suffice for a fold, LAB-RBF is fitted for at most that time.
+
     Raises
     ------
     ValueError
-        If no method finished a fold, or the best single method cannot be saved.
+        If all fits failed, or the best single method cannot be saved.
     """
     chosen = result.best
     if single and result.best_single is not None:
         chosen = result.best_single.method.name
+    start = time.perf_counter()
+    if chosen is None and not result.records and result.budget is not None:
+        print_status("No method finished a fold: fitting LAB-RBF on all rows")
+        model = result.fit_default()
+        save(model, path, metadata=_metadata(result, DEFAULT, time.perf_counter() - start))
+        return
     if chosen is None:
-        advice = "" if result.budget is None else "; raise --budget"
-        raise ValueError(f"no method finished a fold, so there is no model to save{advice}")
+        raise ValueError("no method has a score, so there is no model to save")
     entry = next((each for each in result.methods if each.name == chosen), None)
     if entry is not None and not entry.blends:
         raise ValueError(
@@ -253,7 +260,6 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
             "other packages; drop --single, or choose others with --methods"
         )
     print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
-    start = time.perf_counter()
     model = result.fit_best(chosen)
     save(model, path, metadata=_metadata(result, chosen, time.perf_counter() - start))
 

@@ -34,7 +34,7 @@ from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.exceptions import set_public_module
 from pliant.core.state import reads, updates
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_share
 
 SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
@@ -179,14 +179,39 @@ def learn_blend(
             scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
     final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
     chosen = {name: weight for name, weight in final if weight > 0}
+    kept, means = _row_means([rows[p] for p in common], held_out)
     every = np.concatenate([rows[p] for p in common])
-    kept, first, place_of = np.unique(every, return_index=True, return_inverse=True)
-    stacked = np.concatenate(held_out)
+    targets = np.concatenate([y[p] for p in common])[np.unique(every, return_index=True)[1]]
+    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+
+
+def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indices, Array]:
+    """Average predictions of the same row; return the sorted rows and the means."""
+    every, stacked = np.concatenate(rows), np.concatenate(values)
+    kept, place_of = np.unique(every, return_inverse=True)
     sums = np.zeros((len(kept), *stacked.shape[1:]))
     np.add.at(sums, place_of, stacked)
     repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
-    targets = np.concatenate([y[p] for p in common])[first]
-    return BlendOutcome(chosen, scores, kept, targets, sums / repeats, labels)
+    return kept, sums / repeats
+
+
+def held_out_values(cells: Cells, rows: Indices) -> Array | None:
+    """Return a method's held-out predictions for given rows, averaged over repeats, or None."""
+    records = [record for record in cells.values() if record.get("kept")]
+    if not records:
+        return None
+    known = [_stored(record, "rows").astype(np.intp) for record in records]
+    kept, means = _row_means(known, [_stored(record, "values") for record in records])
+    place = np.searchsorted(kept, rows).clip(0, len(kept) - 1)
+    return means[place] if np.array_equal(kept[place], rows) else None
+
+
+def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Array:
+    """Return the squared error or the log loss of each row."""
+    if classes is None:
+        return np.asarray((values - y) ** 2)
+    true = values[np.arange(len(y)), np.searchsorted(classes, y)]
+    return -np.log(np.clip(true, SMALLEST, 1.0))
 
 
 def _stored(record: Record, part: Literal["rows", "values"]) -> Array:

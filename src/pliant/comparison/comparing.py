@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 from joblib import cpu_count
+from sklearn.exceptions import ConvergenceWarning
 
-from pliant.comparison.cells import fit_apart
+from pliant.comparison.cells import FittedMethod, fit_apart
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import Journal, key_of, package_versions
-from pliant.comparison.outcome import Source
-from pliant.comparison.protocol import Entry, Protocol, Status
+from pliant.comparison.outcome import Source, within
+from pliant.comparison.protocol import DEFAULT, Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import from_frames, sample_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
+from pliant.comparison.text import seconds
 from pliant.core.exceptions import Interrupted
 from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.persistence import holds
@@ -170,15 +173,19 @@ def fit(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Any:
-    """Fit LAB-RBF to a table or, given a budget, the blend of a comparison.
+    """Fit LAB-RBF to a table or, given a budget, a blend of several methods if it is better.
+
+    With a budget, LAB-RBF is fitted to all rows first. The time left goes to a comparison, whose
+    blend is returned if it is better than LAB-RBF on held-out rows: the mean decrease of the
+    squared error or the log loss exceeds half its standard error.
 
     Parameters
     ----------
     X, y, task, groups, metric, random_state, n_jobs
         As in `compare`; `groups` and `metric` require a budget.
     budget : float, optional
-        Time limit in seconds for a comparison and the fit of its blend. None fits LAB-RBF alone,
-        with its default settings.
+        Time limit in seconds. If it does not suffice for a comparison, a warning says so, and the
+        model is LAB-RBF, stopped early if necessary. None fits LAB-RBF alone, without a limit.
 
     Returns
     -------
@@ -188,10 +195,10 @@ def fit(
     Raises
     ------
     ValueError, TypeError, TableError
-        As in `compare`; also if no method finishes a fold within the budget.
+        As in `compare`.
     Interrupted
-        After Ctrl-C within the budget. It is a KeyboardInterrupt, and its attribute ``model`` fits
-        the best model so far.
+        After Ctrl-C, once LAB-RBF is fitted. It is a KeyboardInterrupt, and its attribute ``model``
+        is the best model so far.
 
     Examples
     --------
@@ -205,17 +212,58 @@ def fit(
     protocol = Protocol(metric=metric, seed=random_state)
     sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
-        result = compare_sample(sample, None, protocol, budget=budget, n_jobs=n_jobs)
-        try:
-            if result.interrupted:
-                raise KeyboardInterrupt
-            return result.best_estimator_
-        except KeyboardInterrupt:
-            raise Interrupted(result) from None
+        return fit_within(check_real("budget", budget, above=0), sample, protocol, n_jobs)
     if groups is not None or metric is not None:
         raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
-    (fitted,) = fit_apart(sample, protocol, [METHODS["lab-rbf"]], np.arange(len(sample.y)))
+    (fitted,) = fit_apart(sample, protocol, [METHODS[DEFAULT]], np.arange(len(sample.y)))
     return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
+
+
+def fit_within(budget: float, sample: Sample, protocol: Protocol, n_jobs: int | None) -> Any:
+    """Fit LAB-RBF to all rows, compare methods in the time left, and return the better model."""
+    ends = time.monotonic() + budget
+    compares = _allows_comparison(sample, protocol)
+    method, rows = within(METHODS[DEFAULT], budget), np.arange(len(sample.y))
+    (first,) = fit_apart(sample, protocol, [method], rows)
+    left = ends - time.monotonic()
+    model = first.own if sample.schema is None else from_frames(first.own, sample.schema)
+    if not compares:
+        return model
+    # The comparison has to fit LAB-RBF in each fold.
+    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
+    if left * jobs < protocol.folds * (budget - left):
+        warnings.warn(
+            f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
+            f"{seconds(budget - left)}: a comparison with other methods needs a larger one",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return model
+    result = compare_sample(
+        sample, None, protocol, budget=left, n_jobs=n_jobs, fitted={DEFAULT: first}
+    )
+
+    def best() -> Any:
+        return result.best_estimator_ if result.gains_over(DEFAULT) else model
+
+    try:
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return best()
+    except KeyboardInterrupt:
+        raise Interrupted(result, best) from None
+
+
+def _allows_comparison(sample: Sample, protocol: Protocol) -> bool:
+    """Return False if the table is too small for the folds; raise ValueError for its groups."""
+    protocol.metric_for(sample.task)
+    try:
+        check_folds(without_rare_classes(sample, protocol.folds), settled(protocol, sample))
+    except ValueError:
+        if sample.groups is not None:
+            raise
+        return False
+    return True
 
 
 def compare_sample(
@@ -230,6 +278,7 @@ def compare_sample(
     resume: bool = False,
     progress: Progress | bool | None = False,
     command: str | None = None,
+    fitted: Mapping[str, FittedMethod] | None = None,
 ) -> ComparisonResult:
     """Compare methods on a sample; see `compare`.
 
@@ -242,6 +291,8 @@ def compare_sample(
     protocol : Protocol, optional
     command : str, optional
         Command line that repeats the comparison, shown in the report.
+    fitted : mapping of str to FittedMethod, optional
+        Models already fitted to all rows, by method name.
     """
     start = time.perf_counter()
     if budget is not None:
@@ -249,8 +300,9 @@ def compare_sample(
     if n_jobs is not None and n_jobs != -1:
         check_integer("n_jobs", n_jobs, least=1)
     check_job_count("n_jobs", n_jobs)
-    protocol = protocol or Protocol()
+    protocol, n_rows = protocol or Protocol(), len(sample.y)
     sample = without_rare_classes(sample, protocol.folds)
+    fitted = fitted if fitted is not None and len(sample.y) == n_rows else {}
     protocol = settled(protocol, sample)
     metric = protocol.metric_for(sample.task)
     check_folds(sample, protocol)
@@ -293,7 +345,7 @@ def compare_sample(
             "key": key,
         },
         command=command,
-        source=Source(sample, tuple(chosen), n_jobs),
+        source=Source(sample, tuple(chosen), n_jobs, fitted),
     )
 
 

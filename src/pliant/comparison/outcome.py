@@ -6,8 +6,8 @@ with different tasks and metrics can be combined.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -15,18 +15,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pliant.comparison import statistics
-from pliant.comparison.blend import BlendClassifier, BlendOutcome, BlendRegressor, learn_blend
-from pliant.comparison.cells import fit_apart
+from pliant.comparison.blend import (
+    BlendClassifier,
+    BlendOutcome,
+    BlendRegressor,
+    held_out_values,
+    learn_blend,
+    losses_of,
+)
+from pliant.comparison.cells import FittedMethod, fit_apart
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
-from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
+from pliant.comparison.protocol import BLEND, DEFAULT, DUMMY, Entry, Protocol, Record
 from pliant.comparison.reading import from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
 from pliant.comparison.text import known
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
-from pliant.registry import Method
+from pliant.registry import METHODS, Method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +49,7 @@ class Source:
     sample: Sample
     methods: tuple[Method, ...]
     n_jobs: int | None = None
+    fitted: Mapping[str, FittedMethod] = field(default_factory=dict)  # to all rows, by name
 
 
 @dataclass(frozen=True)
@@ -188,10 +196,36 @@ class Outcome:
         model = self._fit(method or self.best, np.arange(len(sample.y)))
         return model if sample.schema is None else from_frames(model, sample.schema)
 
+    def fit_default(self) -> Any:
+        """Fit LAB-RBF on all rows for at most the budget, for a comparison without a score."""
+        sample = self._source().sample
+        method = within(METHODS[DEFAULT], self.budget)
+        (fitted,) = fit_apart(sample, self.protocol, [method], np.arange(len(sample.y)))
+        return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
+
     @cached_property
     def best_estimator_(self) -> Any:
         """The recommended model, fitted on all rows by `fit_best` on first access."""
         return self.fit_best()
+
+    def gains_over(self, name: str) -> bool:
+        """Return True if held-out rows show that the recommended model is better than a method.
+
+        The mean decrease of the squared error or the log loss must exceed half its standard error.
+        """
+        cells = finished(self.methods, self.records)
+        if self.blend is None or self.best in (None, name) or not cells.get(name):
+            return False
+        truth = {int(row): value for row, value in self.truth.items()}
+        y = np.array([truth[int(row)] for row in self.blend.rows])
+        values, rows = self.blend.values, self.blend.rows
+        best = values if self.best == BLEND else held_out_values(cells[str(self.best)], rows)
+        others = held_out_values(cells[name], rows)
+        if best is None or others is None:
+            return False
+        classes = self.blend.classes
+        gains = losses_of(others, y, classes) - losses_of(best, y, classes)
+        return bool(gains.mean() > 0.5 * gains.std() / max(1, len(gains) - 1) ** 0.5)
 
     def fit_on_first_fold(self) -> Any:
         """Fit the recommended model on the training rows of the first fold, for plots."""
@@ -208,7 +242,12 @@ class Outcome:
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
         names = list(blend.weights) if name == BLEND and blend is not None else [name]
         chosen = [compared[each] for each in names]
-        models = fit_apart(source.sample, self.protocol, chosen, rows, source.n_jobs)
+        whole = len(rows) == len(source.sample.y)
+        known_models = dict(source.fitted) if whole else {}
+        missing = [each for each in chosen if each.name not in known_models]
+        new = fit_apart(source.sample, self.protocol, missing, rows, source.n_jobs)
+        known_models |= {each.name: model for each, model in zip(missing, new, strict=True)}
+        models = [known_models[each] for each in names]
         if name != BLEND or blend is None:
             return models[0].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor
@@ -244,6 +283,11 @@ class Outcome:
         weights = self.weights
         rows = [row_of(s) | {"weight": weights.get(s.method.name, 0.0)} for s in self._standings]
         return pd.DataFrame(rows)
+
+
+def within(method: Method, seconds: float | None) -> Method:
+    """Return LAB-RBF with a time limit."""
+    return replace(method, given={"max_seconds": seconds})
 
 
 def row_of(standing: Standing) -> dict[str, Any]:

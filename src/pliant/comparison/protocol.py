@@ -16,8 +16,8 @@ Place: TypeAlias = tuple[int, int]
 Status: TypeAlias = Literal["done", "cut", "left", "error", "skipped"]
 """The status of a method; see `Entry`."""
 
-REFERENCE, DUMMY, BLEND = "svm", "dummy", "blend"
-"""Names of the reference method for tests, the dummy, and the blend."""
+DEFAULT, REFERENCE, DUMMY, BLEND = "lab-rbf", "svm", "dummy", "blend"
+"""Names of the default method, the reference method for tests, the dummy, and the blend."""
 
 
 @dataclass(frozen=True, order=True)

@@ -2,8 +2,9 @@
 
 A *cell* is one method, fitted and scored on one fold. After the first fold, methods too slow for
 the budget or too inaccurate for the blend are dropped. The remaining methods run all folds of the
-first repeat. A further repeat starts only if the remaining time is expected to suffice, so that all
-methods share their folds. The budget limits which cells run; it does not affect their scores.
+first repeat. Slow methods return if time is left. A further repeat starts only if the remaining
+time is expected to suffice, so that all methods share their folds. The budget limits which cells
+run; it does not affect their scores.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import cpu_count
 
+from pliant.comparison.blend import losses_of
 from pliant.comparison.cells import close_all, perform_apart, starts_processes
 from pliant.comparison.contenders import BASELINES
 from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.metrics import Metric
 from pliant.comparison.protocol import (
+    DEFAULT,
     DUMMY,
     REFERENCE,
     Cell,
@@ -47,7 +50,7 @@ Progress: TypeAlias = Callable[["RaceState"], object]
 BEAT = 0.5
 """Maximum time between calls of a `Progress` callback, in seconds."""
 
-EARLY = ("lab-rbf", REFERENCE, DUMMY, "linear", "boosting")
+EARLY = (DEFAULT, REFERENCE, DUMMY, "linear", "boosting")
 """Methods that run first on each fold; the others follow in the given order."""
 
 FIRST_SHARE = 1 / 3
@@ -114,6 +117,7 @@ class Race:
         self._running: dict[Cell, tuple[Future[Record], float]] = {}  # with the start time
         self._cut: dict[str, str] = {}
         self._has_dropped = False
+        self._slow: dict[str, float] = {}  # seconds of a fold of the methods dropped for their time
         self._began, self._ends = time.monotonic(), inf
         self.interrupted: bool = False
         self.dropped: dict[str, str] = {}
@@ -178,8 +182,11 @@ class Race:
                 if self._running:
                     return None  # wait for the first fold of all methods before dropping any
                 self._drop_methods(first)
-            if place[0] > 0 and place[1] == 0 and not self._repeat_fits(place[0]):
-                return None
+            if place[0] > 0 and place[1] == 0:
+                if self._readmit():
+                    return self._next_cell()
+                if not self._repeat_fits(place[0]):
+                    return None
             for name in self._methods:
                 cell = Cell(name, *place)
                 if self._is_open(cell):
@@ -212,16 +219,32 @@ class Race:
         if self.selective and losses:
             self.dropped |= hopeless(losses)
         best = min(losses, key=lambda name: float(losses[name].mean()), default=None)
+        took = {n: s for n in self._methods if (s := self._expected(n)) and n not in self.dropped}
+        left = self._ends - time.monotonic()
+        # Keep the dummy and the best method, then the fastest, as long as they fit into the time.
+        for name in sorted(took, key=lambda n: (n != DUMMY, n != best, took[n])):
+            needed = self._needed(name)
+            if needed <= left or name == DUMMY:
+                left -= needed
+            else:
+                self._slow[name] = took[name]
+                self.dropped[name] = f"too slow for the budget: {seconds(took[name])} for a fold"
+
+    def _needed(self, name: str) -> float:
+        """Return the seconds for the other folds of the first repeat and the final fits."""
         folds = self.protocol.folds - 1 + self.final_fits
-        while True:  # drop the slowest until the first repeat fits the remaining time
-            took = {
-                n: s for n in self._methods if (s := self._expected(n)) and n not in self.dropped
-            }
-            needed = sum(took.values()) * folds / self._at_a_time
-            slow = sorted((name for name in took if name != best), key=lambda name: -took[name])
-            if needed <= self._ends - time.monotonic() or not slow:
-                return
-            self.dropped[slow[0]] = f"too slow for the budget: {seconds(took[slow[0]])} for a fold"
+        return self._expected(name) * folds / self._at_a_time
+
+    def _readmit(self) -> bool:
+        """Let the fastest of the slow methods return if its folds fit into the time left."""
+        kept = [name for name in self._methods if name not in self.dropped | self._cut]
+        finals = sum(map(self._expected, kept)) * self.final_fits / self._at_a_time
+        left = self._ends - time.monotonic() - finals
+        name = min(self._slow, key=lambda name: self._slow[name], default=None)
+        if name is None or self._needed(name) > left:
+            return False
+        del self._slow[name], self.dropped[name]
+        return True
 
     def _repeat_fits(self, repeat: int) -> bool:
         """Return True if a repeat and the final fits should fit into the remaining time."""
@@ -255,12 +278,9 @@ def row_losses(sample: Sample, record: Record) -> Array:
     """Return the squared error or log loss of each row with a stored prediction."""
     kept = record["kept"]
     assert kept is not None
-    y, values = sample.y[kept["rows"]], np.asarray(kept["values"], dtype=np.float64)
-    if sample.task == "regression":
-        return np.asarray((values - y) ** 2)
-    classes = np.array(sample.classes)
-    probability = values[np.arange(len(y)), np.searchsorted(classes, y)]
-    return -np.log(np.clip(probability, 1e-4, 1.0))
+    classes = None if sample.task == "regression" else np.array(sample.classes)
+    values = np.asarray(kept["values"], dtype=np.float64)
+    return losses_of(values, sample.y[kept["rows"]], classes)
 
 
 def hopeless(losses: dict[str, Array]) -> dict[str, str]:

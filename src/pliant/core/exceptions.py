@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
@@ -61,25 +61,29 @@ class ModelFileError(ValueError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended `pliant.fit` with a budget, and the best model so far is available.
 
+    Parameters
+    ----------
+    result : ComparisonResult
+    best : callable
+        Returns the best model so far.
+
     Attributes
     ----------
     result : ComparisonResult
         The fits (one per method and fold) that had finished.
     """
 
-    def __init__(self, result: Any) -> None:
-        super().__init__(result)
-        self.result = result
+    def __init__(self, result: Any, best: Callable[[], Any]) -> None:
+        super().__init__(result, best)
+        self.result, self._best = result, best
 
     def __str__(self) -> str:
-        if self.result.best is None:
-            return "no method has a score yet"
-        return "the attribute `model` of this exception fits the best model so far"
+        return "the attribute `model` of this exception is the best model so far"
 
     @property
     def model(self) -> Any:
-        """The best model so far, fitted on all rows on first access; None without a score."""
-        return None if self.result.best is None else self.result.best_estimator_
+        """The best model so far: LAB-RBF, or a better model, fitted on first access."""
+        return self._best()
 
 
 set_public_module(
