@@ -299,9 +299,10 @@ def test_fold_scores_use_weights_from_other_folds(task):
         held_out = np.zeros((ROWS, *np.shape(records[0]["kept"]["values"])[1:]))
         for fold in range(3):
             values, y, _ = stacked(repeat, [other for other in range(3) if other != fold])
-            w = blend_weights(values, y, classes=classes)
+            limits = (y.min(), y.max()) if classes is None else (0.0, 1.0)
+            w = blend_weights(np.clip(values, *limits), y, classes=classes)
             values, y, rows = stacked(repeat, [fold])
-            held_out[rows] = np.tensordot(w, values, 1)
+            held_out[rows] = np.tensordot(w, np.clip(values, *limits), 1)
             scores = found.scores[repeat, fold]
             if task == "regression":
                 assert scores["r2"] == pytest.approx(r2_score(y, held_out[rows]), rel=1e-3)
@@ -317,6 +318,7 @@ def test_fold_scores_use_weights_from_other_folds(task):
     both = [stacked(repeat, range(3)) for repeat in range(2)]
     values = [np.concatenate(parts) for parts in zip(*(each[0] for each in both), strict=True)]
     y = np.concatenate([each[1] for each in both])
+    values = np.clip(values, y.min(), y.max()) if classes is None else values
     final = dict(zip(NAMES, blend_weights(values, y, classes=classes), strict=True))
     assert found.weights == {name: pytest.approx(w, abs=2e-3) for name, w in final.items() if w > 0}
     assert list(found.weights.values()) == sorted(found.weights.values(), reverse=True)
@@ -364,3 +366,13 @@ def test_single_fold_has_weights_but_no_score():
     assert found.scores == {}
     assert sum(found.weights.values()) == pytest.approx(1.0)
     assert len(found.rows) == len(found.values) == ROWS // 3
+
+
+def test_a_member_far_outside_the_target_range_is_clipped():
+    X, y = np.linspace(-1, 1, 40)[:, None], 1000.0 * np.linspace(-1, 1, 40)
+    members = [("linear", Ridge(1e-9)), ("mean", DummyRegressor())]
+    model = BlendRegressor(members).fit(X, y)
+    assert model.weights_[0] > 0.5
+    np.testing.assert_array_equal(model.target_range_, [-1000.0, 1000.0])
+    expected = model.weights_ @ [1000.0, 0.0]
+    np.testing.assert_allclose(model.predict([[1e9]]), expected, atol=1e-6)

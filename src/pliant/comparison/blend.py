@@ -6,7 +6,9 @@ Given held-out predictions p_1, ..., p_k, the weights minimise over w >= 0, sum(
 
 with the squared error or the log loss. L_j is the loss of model j alone, L = min_j L_j, and u_j is
 proportional to (L / L_j)^4 for the three best models and 0 for the others. Weights below `LEAST`
-become 0.
+become 0. For regression, the predictions of each model are clipped to the range of the training
+targets (in a comparison, of the other folds): on a single new row, a linear model may be far
+outside it.
 
 In a comparison, the blend's score on a fold uses weights learned from the other folds of the
 same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
@@ -35,7 +37,7 @@ from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixi
 from pliant.core.exceptions import set_public_module
 from pliant.core.state import reads, updates
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_share
+from pliant.core.validation import check_share, check_vector
 
 SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
 """Strength of the penalty in rows, number of best models in u, exponent in u, minimum weight.
@@ -161,9 +163,14 @@ def learn_blend(
     rows = {p: _stored(cells[names[0]][p], "rows").astype(np.intp) for p in common}
     y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
 
+    def clipped(each: Array, target: npt.NDArray[Any]) -> Array:
+        """Clip predicted numbers to the range of given targets."""
+        return each if labels is not None else each.clip(target.min(), target.max())
+
     def weights_from(places: Sequence[Place]) -> Array:
-        stacked = list(np.concatenate([values[p] for p in places], axis=1))
-        return blend_weights(stacked, np.concatenate([y[p] for p in places]), classes=labels)
+        target = np.concatenate([y[p] for p in places])
+        stacked = clipped(np.concatenate([values[p] for p in places], axis=1), target)
+        return blend_weights(list(stacked), target, classes=labels)
 
     task = "regression" if classes is None else "classification"
     metrics = {each.name: each for each in (*metrics_of(task), metric)}
@@ -172,8 +179,9 @@ def learn_blend(
         others = [p for p in common if p[0] == place[0] and p != place]
         others = [p for p in others if p < place] if ordered else others
         # Without other folds, the weights are learned from this fold, which then has no score.
-        weights = weights_from(others or [place])
-        held_out.append(np.tensordot(weights, values[place], 1))
+        learned = others or [place]
+        seen = np.concatenate([y[p] for p in learned])
+        held_out.append(np.tensordot(weights_from(learned), clipped(values[place], seen), 1))
         if others:
             predictions = _predictions(held_out[-1], labels)
             scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
@@ -248,7 +256,7 @@ class _Blend(BaseEstimator):
         blend = cls([(name, clone(member)) for name, member in members])
         blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
         blend.n_features_in_ = X.shape[1]
-        blend._store(*held_out)
+        blend._store(*held_out, y)
         blend.feature_importances_ = blend._importances(X, y)
         return blend
 
@@ -275,20 +283,23 @@ class _Blend(BaseEstimator):
             cross_val_predict(clone(each), X, y, cv=cv, method=method)
             for _, each in self.estimators
         ]
+        if not classifier:
+            held_out = [values.clip(y.min(), y.max()) for values in held_out]
         self.weights_: Array = blend_weights(held_out, y, classes=classes)
         self.members_: list[tuple[str, Any]] = [
             (name, clone(each).fit(X, y)) for name, each in self.estimators
         ]
-        self._store(np.tensordot(self.weights_, np.stack(held_out), 1), y)
+        self._store(np.tensordot(self.weights_, np.stack(held_out), 1), y, y)
         self.feature_importances_: Array = self._importances(X, y)
         return self
 
-    def _store(self, held_out: Array, y: npt.NDArray[Any]) -> None:
-        """Store the classes, or the sorted errors of held-out predictions for intervals."""
+    def _store(self, held_out: Array, target: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+        """Store the classes, or the target range and the sorted errors of held-out predictions."""
         if is_classifier(self):
-            self.classes_: npt.NDArray[Any] = np.unique(y)
+            self.classes_: npt.NDArray[Any] = np.unique(target)
         else:
-            self.errors_: Array = np.sort(np.asarray(y, dtype=np.float64) - held_out)
+            self.target_range_: Array = np.array([y.min(), y.max()], dtype=np.float64)
+            self.errors_: Array = np.sort(np.asarray(target, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
         """Return each feature's share of the total increase in loss under permutation."""
@@ -314,8 +325,10 @@ class _Blend(BaseEstimator):
     def _mean(self, X: npt.ArrayLike, method: str) -> Array:
         check_is_fitted(self, "members_")
         X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
-        parts = zip(self.weights_, self.members_, strict=True)
-        return np.asarray(sum(w * getattr(member, method)(X) for w, (_, member) in parts if w > 0))
+        limits = (0.0, 1.0) if is_classifier(self) else self.target_range_
+        parts = [(w, member) for w, (_, member) in zip(self.weights_, self.members_, strict=True)]
+        values = (w * getattr(member, method)(X).clip(*limits) for w, member in parts if w > 0)
+        return np.asarray(sum(values))
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the weights in a model file are invalid for the members."""
@@ -352,6 +365,8 @@ class BlendRegressor(RegressorMixin, _Blend):
         Each feature's share of the total increase in squared error under permutation.
     errors_ : array of shape (n_samples,)
         Sorted held-out errors: y minus the blend's prediction.
+    target_range_ : array of shape (2,)
+        Minimum and maximum of the training targets; predictions of members are clipped to it.
     n_features_in_ : int
 
     See Also
@@ -401,6 +416,12 @@ class BlendRegressor(RegressorMixin, _Blend):
         rank = int(np.ceil((n + 1) * (1.0 - tail)))  # of the upper end, as in conformal prediction
         low, high = (-np.inf, np.inf) if rank > n else self.errors_[[n - rank, rank - 1]]
         return self.predict(X)[:, None] + np.array([low, high])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        low, high = check_vector("target_range_", self.target_range_, 2)
+        if not low <= high:
+            raise ValueError(f"expected target_range_ in order, got {low:g} and {high:g}")
 
 
 class BlendClassifier(ClassifierMixin, _Blend):
