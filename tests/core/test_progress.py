@@ -18,6 +18,24 @@ def test_deadlines_ignore_jumps_of_the_system_clock(monkeypatch):
     assert expired == [(False, 0.5), (True, 0.0)]
 
 
+def test_the_first_part_of_a_deadline_can_stop_the_whole(monkeypatch):
+    now, steps = [100.0], []
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    whole = Deadline(lambda step: steps.append(step) or len(steps) > 2, 10.0)
+    first = whole.first(0.6)
+    assert (first.seconds_left, whole.seconds_left) == (6.0, 10.0)
+    assert not first(1)
+    now[0] = 106.0
+    assert first(2)
+    assert not whole.stopped
+    assert steps == [1]
+    assert not whole(3)
+    other = whole.first(0.5)
+    assert other(4)  # the callback stops both
+    assert whole.stopped
+    assert Deadline(lambda _: None, None).first(0.5).seconds_left is None
+
+
 def test_no_module_reads_the_system_clock():
     files = sorted(Path(pliant.__file__).parent.rglob("*.py"))
     assert len(files) > 100

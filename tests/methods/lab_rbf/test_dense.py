@@ -813,3 +813,45 @@ def test_threads_do_not_change_the_model(monkeypatch, learner, y):
             np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
         assert a.kernel_.bandwidths.tobytes() == b.kernel_.bandwidths.tobytes()
     assert one._expand(NEW).tobytes() == two._expand(NEW).tobytes()
+
+
+# Time limits
+
+
+class Left:
+    """Deadline with a number of seconds left; it stops after some calls."""
+
+    def __init__(self, seconds_left, calls=1000):
+        self.seconds_left, self.calls, self.stopped = seconds_left, calls, False
+
+    def __call__(self):
+        self.calls -= 1
+        self.stopped = self.stopped or self.calls < 0
+        return self.stopped
+
+
+@pytest.mark.parametrize(("left", "enough"), [(3.0, False), (3.2, True), (None, True)])
+def test_dense_members_need_time_for_the_fit_to_all_rows(left, enough):
+    table, fits = local_fits()
+    search = Search(table, fits, 1000, 1, Left(left))
+    search.predict(CHOICES[0])
+    search.seconds = 2.0 * (len(search.trials[0].rows) / len(table)) ** 2 * 1.55  # 3.1 s for all
+    assert search.has_time() == enough
+    assert Search(table, fits, 1000, 1).has_time()
+    assert not Search(table, fits, 1000, 1, Left(left, calls=0)).has_time()
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_there_are_no_dense_members_without_time(kind):
+    learn = dense.learn_dense if kind == "regression" else dense.learn_dense_classes
+    table, fits = local_fits(kind)
+    assert learn(table, fits, Left(None, calls=0), 1) is None
+    assert learn(table, fits, Left(1e-12), 1) is None
+    assert learn(table, fits, Left(None), 1) is not None
+
+
+def test_a_search_that_is_stopped_keeps_the_best_choice_so_far():
+    search = Search(*local_fits(), 40, 1, Left(None, calls=4))
+    choice = search.best_choice()
+    assert choice is not None
+    assert search.loss(choice) == min(search.losses.values())

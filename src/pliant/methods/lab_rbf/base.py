@@ -99,8 +99,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         If True, add dense members: kernel ridge regression with all samples as support points (at
         most 20 000), or kernel logistic regression (at most 2000 support points), in a metric that
         a local member has learned: one for each local member, as long as they have at most 4000
-        support points in total. Their hyperparameters and their weight, which may be
-        0, are chosen on the held-out samples.
+        support points in total. Their hyperparameters and their weight, which may be 0, are chosen
+        on the held-out samples.
     algorithm : "default", LABRBFAlgorithm or LABRBFPaperAlgorithm, default="default"
         Objective and initialization of the bandwidths; see `pliant.methods.LABRBFAlgorithm`, and
         `pliant.methods.LABRBFPaperAlgorithm` for the paper's algorithm.
@@ -123,7 +123,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
     max_iter : int, default=30
         Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
     max_seconds : float, optional
-        Time limit; the fit then stops with the best result so far.
+        Time limit; the fit then stops with the best result so far. Local members get three fifths
+        of it, and dense members the rest; without enough time, there are no dense members.
     device : str, default="cpu"
         "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
     n_jobs : int, optional
@@ -136,7 +137,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         Retained support points keep their indices in ``support_``, which refer to the samples of
         the old fit.
     random_state : int, RandomState instance or None, default=None
-        Seed for the support points, the held-out samples and the mini-batches.
+        Seed for the support points, the held-out samples and the mini-batches. Transforms do not
+        depend on it.
     verbose : bool, default=False
         If True, print the progress of the fit to standard error every two seconds.
 

@@ -103,7 +103,8 @@ def learn_dense_classes(
     search = Search(table, tried, n_rows, n_jobs, deadline)
     penalties = constants.DENSE_LOGISTIC * table.mean_weight
     tasks = (delayed(trial.logistic_scores)(choice, penalties) for trial in search.trials)
-    paths = list(search.parallel()(tasks))
+    began, paths = time.monotonic(), list(search.parallel()(tasks))
+    seconds = (time.monotonic() - began) / len(penalties)
     indicators = class_indicators(search.target)
 
     def log_loss(scores: Sequence[Array]) -> float:
@@ -117,10 +118,11 @@ def learn_dense_classes(
         [softmax(class_scores(each), axis=1) for each in scores] for scores in (local, predicted)
     )
     weight = search.weight(indicators, *probabilities)
-    alpha, search = float(penalties[best]), Search(table, fits, n_rows, n_jobs, deadline)
+    search = Search(table, fits, n_rows, n_jobs, deadline, seconds=seconds)
     if weight == 0.0 or not search.has_time():
         return None
     bases = build_bases(search, choice, constants.DENSE_CLASS_CENTRES)
+    alpha = float(penalties[best])
     return DenseFit([replace(basis, alpha_=alpha) for basis in bases], weight, predicted)
 
 
