@@ -7,8 +7,8 @@ Given held-out predictions p_1, ..., p_k, the weights minimise over w >= 0, sum(
 with the squared error or the log loss. L_j is the loss of model j alone, L = min_j L_j, and u_j is
 proportional to (L / L_j)^4 for the three best models and 0 for the others. Weights below `LEAST`
 become 0. For regression, the predictions of each model are clipped to the range of the training
-targets (in a comparison, of the other folds): on a single new row, a linear model may be far
-outside it.
+targets (in a comparison, of the other folds), extended by an eighth at both ends: on a single new
+row, a linear model may be far outside it.
 
 In a comparison, the blend's score on a fold uses weights learned from the other folds of the
 same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
@@ -164,8 +164,8 @@ def learn_blend(
     y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
 
     def clipped(each: Array, target: npt.NDArray[Any]) -> Array:
-        """Clip predicted numbers to the range of given targets."""
-        return each if labels is not None else each.clip(target.min(), target.max())
+        """Clip predicted numbers to the extended range of given targets."""
+        return each if labels is not None else each.clip(*extended_range(target))
 
     def weights_from(places: Sequence[Place]) -> Array:
         target = np.concatenate([y[p] for p in places])
@@ -191,6 +191,13 @@ def learn_blend(
     every = np.concatenate([rows[p] for p in common])
     targets = np.concatenate([y[p] for p in common])[np.unique(every, return_index=True)[1]]
     return BlendOutcome(chosen, scores, kept, targets, means, labels)
+
+
+def extended_range(y: npt.NDArray[Any]) -> Array:
+    """Return the range of targets, extended by an eighth at both ends, shape (2,)."""
+    low, high = float(y.min()), float(y.max())
+    margin = high / 8 - low / 8
+    return np.array([low - margin, high + margin])
 
 
 def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indices, Array]:
@@ -284,7 +291,7 @@ class _Blend(BaseEstimator):
             for _, each in self.estimators
         ]
         if not classifier:
-            held_out = [values.clip(y.min(), y.max()) for values in held_out]
+            held_out = [values.clip(*extended_range(y)) for values in held_out]
         self.weights_: Array = blend_weights(held_out, y, classes=classes)
         self.members_: list[tuple[str, Any]] = [
             (name, clone(each).fit(X, y)) for name, each in self.estimators
@@ -298,7 +305,7 @@ class _Blend(BaseEstimator):
         if is_classifier(self):
             self.classes_: npt.NDArray[Any] = np.unique(target)
         else:
-            self.target_range_: Array = np.array([y.min(), y.max()], dtype=np.float64)
+            self.target_range_: Array = extended_range(y)
             self.errors_: Array = np.sort(np.asarray(target, dtype=np.float64) - held_out)
 
     def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
@@ -366,7 +373,8 @@ class BlendRegressor(RegressorMixin, _Blend):
     errors_ : array of shape (n_samples,)
         Sorted held-out errors: y minus the blend's prediction.
     target_range_ : array of shape (2,)
-        Minimum and maximum of the training targets; predictions of members are clipped to it.
+        Range of the training targets, extended by an eighth at both ends; predictions of members
+        are clipped to it.
     n_features_in_ : int
 
     See Also
