@@ -365,7 +365,7 @@ def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.comparison.comparing.fit_apart", stop)
+    monkeypatch.setattr("pliant.comparison.comparing.fit_default", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         package.fit(sample.X, sample.y, budget=600.0)
     assert not isinstance(caught.value, package.Interrupted)

@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any, Literal
@@ -36,7 +36,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pliant.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
 from pliant.comparison.metrics import Predictions, metrics_of
-from pliant.comparison.protocol import Cell, Kept, Place, Protocol, Record
+from pliant.comparison.protocol import DEFAULT, Cell, Kept, Place, Protocol, Record
 from pliant.comparison.sample import Sample
 from pliant.comparison.search import around, last_step, predict_all, search
 from pliant.comparison.text import known, shortage
@@ -44,7 +44,7 @@ from pliant.core.progress import is_over
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import summarize
-from pliant.registry import Method
+from pliant.registry import METHODS, Method
 
 _LOCK = threading.Lock()
 _FREE: list[ProcessPoolExecutor] = []
@@ -99,6 +99,15 @@ def fit_method(
         model.cv = CALIBRATION_FOLDS  # keep the row numbers of folds out of model files
     seconds = {"search": searched_at - start, "fit": time.perf_counter() - searched_at}
     return FittedMethod(model, chosen, seconds)
+
+
+def fit_default(sample: Sample, protocol: Protocol, seconds: float | None) -> FittedMethod:
+    """Fit LAB-RBF to all rows in this process, for at most the given seconds."""
+    method, rows = (
+        replace(METHODS[DEFAULT], given={"max_seconds": seconds}),
+        np.arange(len(sample.y)),
+    )
+    return fit_method(method, sample, rows, protocol, protocol.seed, for_new_rows=True)
 
 
 def _with_probabilities(

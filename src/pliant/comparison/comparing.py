@@ -14,21 +14,21 @@ import numpy as np
 from joblib import cpu_count
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant.comparison.cells import FittedMethod, fit_apart
+from pliant.comparison.cells import FittedMethod, fit_default
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import Journal, key_of, package_versions
-from pliant.comparison.outcome import Source, within
+from pliant.comparison.outcome import Source, for_input
 from pliant.comparison.protocol import DEFAULT, Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
-from pliant.comparison.reading import from_frames, sample_of
+from pliant.comparison.reading import sample_of
 from pliant.comparison.result import ComparisonResult
 from pliant.comparison.sample import Sample
 from pliant.comparison.text import seconds
 from pliant.core.exceptions import Interrupted
 from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.persistence import holds
-from pliant.registry import METHODS, Method
+from pliant.registry import Method
 
 BUDGET = 300.0
 """Default time budget of a comparison, in seconds."""
@@ -215,18 +215,15 @@ def fit(
         return fit_within(check_real("budget", budget, above=0), sample, protocol, n_jobs)
     if groups is not None or metric is not None:
         raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
-    (fitted,) = fit_apart(sample, protocol, [METHODS[DEFAULT]], np.arange(len(sample.y)))
-    return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
+    return for_input(fit_default(sample, protocol, None).own, sample)
 
 
 def fit_within(budget: float, sample: Sample, protocol: Protocol, n_jobs: int | None) -> Any:
     """Fit LAB-RBF to all rows, compare methods in the time left, and return the better model."""
     ends = time.monotonic() + budget
     compares = _allows_comparison(sample, protocol)
-    method, rows = within(METHODS[DEFAULT], budget), np.arange(len(sample.y))
-    (first,) = fit_apart(sample, protocol, [method], rows)
-    left = ends - time.monotonic()
-    model = first.own if sample.schema is None else from_frames(first.own, sample.schema)
+    first = fit_default(sample, protocol, budget)
+    left, model = ends - time.monotonic(), for_input(first.own, sample)
     if not compares:
         return model
     # The comparison has to fit LAB-RBF in each fold.

@@ -7,7 +7,7 @@ with different tasks and metrics can be combined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -23,17 +23,17 @@ from pliant.comparison.blend import (
     learn_blend,
     losses_of,
 )
-from pliant.comparison.cells import FittedMethod, fit_apart
+from pliant.comparison.cells import FittedMethod, fit_apart, fit_default
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
-from pliant.comparison.protocol import BLEND, DEFAULT, DUMMY, Entry, Protocol, Record
+from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
 from pliant.comparison.reading import from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
 from pliant.comparison.text import known
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
-from pliant.registry import METHODS, Method
+from pliant.registry import Method
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,15 +193,12 @@ class Outcome:
         array([0, 0, 0])
         """
         sample = self._source().sample
-        model = self._fit(method or self.best, np.arange(len(sample.y)))
-        return model if sample.schema is None else from_frames(model, sample.schema)
+        return for_input(self._fit(method or self.best, np.arange(len(sample.y))), sample)
 
     def fit_default(self) -> Any:
         """Fit LAB-RBF on all rows for at most the budget, for a comparison without a score."""
         sample = self._source().sample
-        method = within(METHODS[DEFAULT], self.budget)
-        (fitted,) = fit_apart(sample, self.protocol, [method], np.arange(len(sample.y)))
-        return fitted.own if sample.schema is None else from_frames(fitted.own, sample.schema)
+        return for_input(fit_default(sample, self.protocol, self.budget).own, sample)
 
     @cached_property
     def best_estimator_(self) -> Any:
@@ -242,12 +239,11 @@ class Outcome:
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
         names = list(blend.weights) if name == BLEND and blend is not None else [name]
         chosen = [compared[each] for each in names]
-        whole = len(rows) == len(source.sample.y)
-        known_models = dict(source.fitted) if whole else {}
-        missing = [each for each in chosen if each.name not in known_models]
+        fitted = dict(source.fitted) if len(rows) == len(source.sample.y) else {}
+        missing = [each for each in chosen if each.name not in fitted]
         new = fit_apart(source.sample, self.protocol, missing, rows, source.n_jobs)
-        known_models |= {each.name: model for each, model in zip(missing, new, strict=True)}
-        models = [known_models[each] for each in names]
+        fitted |= {each.name: model for each, model in zip(missing, new, strict=True)}
+        models = [fitted[each] for each in names]
         if name != BLEND or blend is None:
             return models[0].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor
@@ -285,9 +281,9 @@ class Outcome:
         return pd.DataFrame(rows)
 
 
-def within(method: Method, seconds: float | None) -> Method:
-    """Return LAB-RBF with a time limit."""
-    return replace(method, given={"max_seconds": seconds})
+def for_input(model: Any, sample: Sample) -> Any:
+    """Return a fitted model for input of the type of the sample: arrays, or data frames."""
+    return model if sample.schema is None else from_frames(model, sample.schema)
 
 
 def row_of(standing: Standing) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.kernels import Warp
 from pliant.methods.lab_rbf import (
+    base,
     classifier,
     constants,
     dense,
@@ -66,6 +67,12 @@ def force(monkeypatch):
         monkeypatch.setattr(dense, "best_weight", lambda *_: weight)
 
     return set_choice
+
+
+def use_all(monkeypatch):
+    """Let all local members contribute, whatever their loss."""
+    for module in (base, regressor):
+        monkeypatch.setattr(module, "contributing", lambda fits: np.ones(len(fits), dtype=bool))
 
 
 @cache
@@ -614,6 +621,20 @@ def test_one_dense_member_if_all_had_too_many_centres(force, monkeypatch):
     np.testing.assert_allclose(regress().fit(X, Y).weights_, [0.35, 0.35, 0.15, 0.15], rtol=1e-12)
 
 
+def test_the_best_local_members_have_dense_ones(force, monkeypatch):
+    force()
+    use_all(monkeypatch)
+    monkeypatch.setattr(constants, "DENSE_CENTRES", 2 * len(X))
+    monkeypatch.setattr(Search, "relative_losses", lambda *_: [0.2, 0.9, 0.1])
+    three = regress(n_members=3)
+    few = dense_members(three.fit(X, Y))
+    monkeypatch.setattr(constants, "DENSE_CENTRES", 3 * len(X))
+    every = dense_members(three.fit(X, Y))
+    assert [each.kernel_.bandwidths.tobytes() for each in few] == [
+        every[k].kernel_.bandwidths.tobytes() for k in (0, 2)
+    ]
+
+
 def test_one_dense_member_has_the_metric_of_the_best_local_one(force, monkeypatch):
     choice = Choice("gradients", "matern32", 0.25, 0.1)
     force(choice)
@@ -780,16 +801,19 @@ def test_held_out_errors_are_those_of_pairs(monkeypatch, weight):
             assert predicted[k, row] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("most", [10**6, 1], ids=["a dense member each", "one for all"])
+@pytest.mark.parametrize("most", [3, 2, 1])
 def test_the_spread_is_that_of_the_pairs(force, monkeypatch, most):
+    """Fewer dense members than local ones are repeated, with the same mean."""
     force(CHOICES[3], weight=0.3)
-    monkeypatch.setattr(constants, "DENSE_CENTRES", most)
+    monkeypatch.setattr(constants, "DENSE_CENTRES", most * len(X))
+    use_all(monkeypatch)
     model = regress(n_members=3).fit(X, TWO)
     used = [member for member, w in zip(model.members_, model.weights_, strict=True) if w > 0]
     local = np.array([m.expand(NEW) for m in used if m.objective_ != "dense"])
     own = np.array([m.expand(NEW) for m in used if m.objective_ == "dense"])
-    assert len(own) == (len(local) if most > 1 else 1)
-    pairs = 0.7 * local + 0.3 * own
+    assert (len(local), len(own)) == (3, most)
+    partners = own[[0, 1, 0]] if most == 2 else np.broadcast_to(own, local.shape)
+    pairs = 0.7 * local + 0.3 * (partners - partners.mean(axis=0) + own.mean(axis=0))
     errors = model.error_model_
     mean, spread = model._mean_and_spread(NEW, errors.unit)
     np.testing.assert_allclose(mean, pairs.mean(axis=0), rtol=0, atol=1e-10)

@@ -1,11 +1,13 @@
 """First bandwidths: equal, from tree importances, or from another member."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.feature_selection import RFE, SelectFromModel
 
-from pliant import LABRBFRegressor
+from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core.progress import Deadline, FitProgress
 from pliant.core.threads import blas_limited
 from pliant.methods.lab_rbf import constants, trainer
@@ -126,7 +128,51 @@ def test_the_followers_start_from_the_bandwidths_of_the_leaders(monkeypatch):
     assert given[0] is given[1]
     first = [steps._begin_training(table, start, required=True) for start in starts[:4]]
     for metric, training in zip(given[0], first, strict=True):
-        np.testing.assert_array_equal(metric, training.stage.log_squares[0])
+        np.testing.assert_allclose(metric, training.stage.log_squares[0], rtol=1e-12)
+
+
+def test_members_added_to_a_fit_follow_the_mean_bandwidths_of_the_others(monkeypatch):
+    X, y, _, _, _ = needle("ridge", 0, n_train=100)
+    model = LABRBFRegressor(random_state=0, n_members=2, dense=False, warm_start=True).fit(X, y)
+    given, follow = [], trainer.MemberStart.following
+    monkeypatch.setattr(
+        trainer.MemberStart, "following", lambda start, m: given.append(m) or follow(start, m)
+    )
+    model.set_params(n_members=7, max_iter=1).fit(X, y)
+    assert len(model.members_) == 7
+    assert len(given) == 1  # two continue, four are leaders
+    assert [np.shape(metric) for metric in given[0]] == [(X.shape[1],)] * 6
+    model.set_params(n_members="auto").fit(X, y)
+    assert len(model.members_) == 7
+
+
+@pytest.mark.parametrize(("n", "members", "stages"), [(1000, 10, (1e-3,)), (1001, 4, (0.1, 1e-3))])
+def test_more_rows_have_fewer_members_and_more_stages(n, members, stages):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    steps, _, _ = begin(X, X[:, 0], "auto")
+    assert len(steps.settings) == members
+    assert {settings.shrinkages for settings in steps.settings} == {stages}
+
+
+def test_probes_do_not_depend_on_the_seed():
+    X, y, _, _, _ = needle("ridge", 0, n_train=100)
+    steps, table, _ = begin(X, y, 2)
+    other = dataclasses.replace(steps, seeds=steps.seeds + 1, probe_losses={})
+    assert steps.probe(table, "raw") == other.probe(table, "raw")
+    assert not np.array_equal(steps._split(100, 0).held_out, other._split(100, 0).held_out)
+
+
+def test_the_first_members_choose_the_penalty(monkeypatch):
+    X, y, _, _, _ = needle("ridge", 0, n_train=100)
+    chosen, choose = [], LABRBFClassifier._choose_penalty
+    monkeypatch.setattr(
+        LABRBFClassifier,
+        "_choose_penalty",
+        lambda self, table, fits: chosen.extend(fits) or choose(self, table, fits),
+    )
+    model = LABRBFClassifier(random_state=0, n_members=7, max_iter=1).fit(X, y > 0)
+    assert [fit.layer_output is not None for fit in chosen] == [True] * 5 + [False] * 2
+    assert len({member.alpha_ for member in model._local_members}) == 1
 
 
 def test_a_failed_member_uses_the_bandwidths_of_the_best(monkeypatch):

@@ -35,8 +35,8 @@ class LABRBFAlgorithm(BaseEstimator):
         If True, the model has a linear part. "auto" adds it to three of four members.
     shrinkage : float or "auto", default="auto"
         Penalty >= 0 on the variance of log theta^2 over the support points; inf means one bandwidth
-        per feature. "auto" is 1e-3, after a stage with 0.1 for more than 1000
-        samples; stages that do not lower the held-out loss are not used.
+        per feature. "auto" is 1e-3, after a stage with 0.1 for more than 1000 samples; stages that
+        do not lower the held-out loss are not used.
     initial_bandwidth : float or "auto", default="auto"
         Initial value of all bandwidths theta, for features scaled to [-1, 1]. "auto" learns one
         theta per feature. The first four members start from equal bandwidths, or from theta^2

@@ -355,8 +355,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         """Return the number of local members."""
         if self.n_members != "auto":
             return int(self.n_members)
-        few = n_rows > constants.MEMBER_ROWS
-        return constants.FEW_MEMBERS if few else constants.MANY_MEMBERS
+        if n_rows <= constants.MEMBER_ROWS:
+            return constants.MANY_MEMBERS
+        return constants.FEW_MEMBERS
 
     def _resolve_support(self, n_rows: int) -> int:
         """Return the number of support points with learned bandwidths."""
@@ -381,9 +382,9 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         if self.alpha != "auto":
             alpha = float(self.alpha)
             alphas = np.array([alpha])
-        shrinkages = (
-            constants.FEW_SHRINKAGES if n_rows <= constants.MEMBER_ROWS else constants.SHRINKAGES
-        )
+        shrinkages: tuple[float, ...] = constants.SHRINKAGES
+        if n_rows <= constants.MEMBER_ROWS:
+            shrinkages = constants.FEW_SHRINKAGES
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal
             shrinkages = (math.inf if shared else float(algorithm.shrinkage),)

@@ -21,6 +21,7 @@ LEADERS = 4  # Members that learn shared bandwidths from initial values; others 
 MANY_MEMBERS = 10  # Members by default,
 FEW_MEMBERS = 4  # and with more than MEMBER_ROWS rows, where a member takes longer.
 MEMBER_ROWS = 1000
+CHOOSING_MEMBERS = 5  # Members whose held-out rows choose what all members share.
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
@@ -29,7 +30,6 @@ ALPHAS = 10.0 ** np.arange(-4, 4)  # Ridge penalties on the coefficients.
 SHRINKAGES = (1e-1, 1e-3)  # Shrinkage penalties on the bandwidths, one per stage,
 FEW_SHRINKAGES = (1e-3,)  # and with up to MEMBER_ROWS rows, where the first stage rarely pays.
 LOGISTIC_ALPHAS = 10.0 ** np.arange(2, -5, -1)  # Penalties on logistic coefficients.
-LAYERS = 5  # Members whose held-out rows select this penalty.
 SINGLE_ALPHA = 1e-2  # Penalty on logistic coefficients if each class has one row: none is held out.
 JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
@@ -77,8 +77,7 @@ DENSE_RESIDUAL = 1e-2  # Relative residual at which conjugate gradients end,
 DENSE_STEPS = 100  # or this number of steps.
 DENSE_MAX_RESIDUAL = 0.2  # With a larger residual, the penalty grows.
 DENSE_LEAST_ALPHA = 1e-3  # Minimum penalty in float32, with more than DENSE_DIRECT rows.
-DENSE_TRIALS = 5  # Local members whose held-out rows choose the hyperparameters.
-DENSE_TRIAL_ROWS = 700  # Training rows for this choice,
+DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters,
 DENSE_DESCENT_ROWS = 1500  # and for its last steps, on held-out rows of one member.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.

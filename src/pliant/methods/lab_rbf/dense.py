@@ -138,7 +138,7 @@ def choose(
 
     Return None if the fit is stopped before there is a choice.
     """
-    tried, n_few = fits[: constants.DENSE_TRIALS], constants.DENSE_TRIAL_ROWS
+    tried, n_few = fits[: constants.CHOOSING_MEMBERS], constants.DENSE_TRIAL_ROWS
     search = Search(table, tried, n_few, n_jobs, deadline)
     choice = search.best_choice()
     n_rows = max(len(fit.split.train) for fit in fits)

@@ -475,8 +475,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if share == 0.0:
             return local
         dense = np.stack([m.expand(X) for m, _ in used if m.objective_ == "dense"])
-        # Dense members may be fewer than local ones: they are repeated.
-        return (1.0 - share) * local + share * dense[np.arange(len(local)) % len(dense)]
+        # Dense members may be fewer than local ones: they are repeated, with the same mean.
+        partners = dense[np.arange(len(local)) % len(dense)]
+        partners += dense.mean(axis=0) - partners.mean(axis=0)
+        return (1.0 - share) * local + share * partners
 
     def _get_error_model(self) -> LABRBFErrorModel:
         """Return the error model, or raise ValueError if there is none."""

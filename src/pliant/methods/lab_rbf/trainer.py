@@ -163,14 +163,14 @@ class Trainer:
         for k in range(n_continued, len(self.settings)):
             # The shift by k // len(warps) combines each warp with both objectives.
             warp, settings = warps[(k + k // len(warps)) % len(warps)], self.settings[k]
-            own = proportions
-            if len(self.settings) >= constants.LEADERS:
+            shares = proportions
+            if settings.learns_shared and k >= n_continued + constants.LEADERS:
+                shares = []  # the member follows a leader
+            elif len(self.settings) >= constants.LEADERS:
                 # The shift by k // 2 combines each initial value with both objectives.
-                own = [proportions[k // 2 % len(proportions)]]
-                if settings.learns_shared and k >= n_continued + constants.LEADERS:
-                    own = []
+                shares = [proportions[k // 2 % len(proportions)]]
             split, begin = self._split(len(table), k), delayed(self._choose_start)
-            tasks.append(begin(table, settings, warp, split, self.seeds[k], own))
+            tasks.append(begin(table, settings, warp, split, self.seeds[k], shares))
         return list(self._parallel(table, self.settings[0])(tasks))
 
     @blas_limited
@@ -232,12 +232,12 @@ class Trainer:
         trainings = self._begin(table, [start for start in starts if start.initial], parallel)
         lowest = min((training.stage for training in trainings), key=lambda stage: stage.loss)
         if not self.deadline.stopped:
-            metrics = [training.stage.log_squares[0] for training in trainings]
+            # The bandwidths of members that continue a previous fit differ between centres.
+            metrics = [training.stage.log_squares.mean(axis=0) for training in trainings]
             followers = [start.following(metrics) for start in starts if not start.initial]
             trainings += self._begin(table, followers, parallel)
         finish = delayed(self._finish_training)
-        # The layer selects its penalty on the rows that the first members hold out.
-        layers = [self.layer] * constants.LAYERS + [None] * len(trainings)
+        layers = [self.layer] * constants.CHOOSING_MEMBERS + [None] * len(trainings)
         pairs = zip(trainings, layers, strict=False)
         return list(parallel([finish(table, each, lowest, limits, layer) for each, layer in pairs]))
 
@@ -348,17 +348,13 @@ class Trainer:
         Consecutive members hold out different parts of one permutation. The last member starts
         another one, so that some rows are held out twice, which the intervals need.
         """
-        seeds = self.seeds if seeds is None else seeds
-        fraction, n_parts = self.validation_fraction, len(seeds) - 1
-        if fraction > 0:
-            n_parts = min(n_parts, int(1.0 / fraction))
-        part = k % max(1, n_parts)
-        order = RandomState(seeds[k - part]).permutation(n)
+        seeds, fraction = self.seeds if seeds is None else seeds, self.validation_fraction
         if fraction == 0:
             final = RandomState(seeds[k]).permutation(n)[: constants.BANDWIDTH_ROWS].copy()
             return Split(final, None, final)
+        part = k % max(1, min(len(seeds) - 1, int(1.0 / fraction)))
         n_held_out = min(max(1, int(fraction * n)), constants.HELD_OUT_ROWS)
-        order = np.roll(order, -part * n_held_out)
+        order = np.roll(RandomState(seeds[k - part]).permutation(n), -part * n_held_out)
         codes = np.zeros(n) if self.classes is None else self.classes[order]
         free = np.ones(n, dtype=bool)
         free[n - 1 - np.unique(codes[::-1], return_index=True)[1]] = False  # last of each class
