@@ -91,7 +91,8 @@ def test_a_comparison_is_told(run):
     notes = done.err.splitlines()
     assert notes[0].startswith(f"Note: finished folds are saved in '{files['cells.jsonl']}'")
     assert notes[1] == "t: at most 9 fits on 3 folds"
-    assert [line.startswith(f"t: {k} fold") for k, line in enumerate(notes[2:], 1)] == [True] * 3
+    assert notes[2].startswith("t: 1 fold of 3 methods after ")
+    assert notes[-1].startswith("t: 3 folds of 3 methods after ")
 
 
 def test_its_data_are_those_of_the_result(run):
@@ -226,17 +227,20 @@ def test_single_saves_the_best_single_method(pliant, folder, here):
 @pytest.mark.parametrize("single", [(), ("--single",)])
 def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monkeypatch, single):
     blended("t.csv")
-    names = ("linear", "extra-trees", "dummy")
+    known = {**REGISTERED, **package.comparison.BASELINES}
+    names = ("lab-rbf", "linear", "extra-trees", "dummy")
     monkeypatch.setattr(
-        "pliant.comparison.contenders.contenders_for",
-        lambda *_: [package.comparison.BASELINES[name] for name in names],
+        "pliant.comparison.contenders.contenders_for", lambda *_: [known[name] for name in names]
     )
     words = ("--target", "y", "--budget", "60s", "--cv", 3, "--out", "m.pliant", *single)
     done = pliant("fit", "t.csv", *words, "--json", "r.json")
     assert done.code == 0, done.err
     assert "Predict with the blend" in done.out
     assert isinstance(load("m.pliant")[-1], BlendRegressor) == (not single)
-    assert json.loads(Path("r.json").read_text("utf-8"))["budget"] <= 60
+    assert "Best model over time: LAB-RBF 0." in unwrapped(done.out)
+    found = json.loads(Path("r.json").read_text("utf-8"))
+    assert found["budget"] <= 60
+    assert (found["best"], found["spent"] > 0) == ("blend", True)
     assert sorted(p.name for p in folder.iterdir()) == [
         "m.pliant", "patients.csv", "r.json", "t.csv",
     ]  # fmt: skip
@@ -433,7 +437,7 @@ def test_an_executor_gives_the_same_scores(folder, here, capsys, kind):
     with executor_of(kind) as executor:
         found = package.compare(X, y, executor=executor, progress=True, **options)
     assert [r["scores"] for r in found.records] == [r["scores"] for r in plain.records]
-    assert "3 folds after" in capsys.readouterr().err  # progress is printed in Python, too
+    assert "3 folds of 2 methods" in capsys.readouterr().err  # progress is printed in Python, too
 
 
 def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
@@ -443,7 +447,7 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
 
     def interrupted(*cell):
         calls.append(cell)
-        if len(calls) == 5:
+        if len(calls) == 4:
             raise KeyboardInterrupt
         return performed(*cell)
 
@@ -455,7 +459,7 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
     assert "The comparison was interrupted" in unwrapped(done.out)
     assert "  the same command with --resume: runs the missing folds\n" in done.out
     assert Path("r.html").stat().st_size > 1000
-    assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 5
+    assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 4
     again = pliant("compare", "patients.csv", *words, "--resume")
     assert again.code == 0
     assert "Scores on 3 held-out folds" in again.out

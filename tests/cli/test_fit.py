@@ -11,7 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import DANKClassifier, DANKRegressor, LABRBFClassifier
+from pliant import DANKClassifier, DANKRegressor, LABRBFClassifier, LABRBFRegressor
 from pliant.comparison import Protocol, compare_sample, read_sample
 from pliant.comparison.cells import perform
 from pliant.persistence import load
@@ -185,8 +185,33 @@ def test_a_budget_too_short_for_a_fold_saves_lab_rbf(pliant, folder):
     words = ("fit", "patients.csv", "--target", "sick", "--budget", "0.001s", "--out", "m.pliant")
     done = pliant(*words)
     assert done.code == 0, done.err
-    assert "No method finished a fold: fitting LAB-RBF on all rows" in done.err
+    assert "Fitting LAB-RBF on all rows" in done.err
+    assert "A budget of 1 ms suffices for LAB-RBF alone" in " ".join(done.out.split())
     model = load("m.pliant")
     assert isinstance(model[-1], LABRBFClassifier)
     frame = pd.read_csv("patients.csv").drop(columns="sick")
     assert len(model.predict(frame)) == len(frame)
+
+
+def test_a_table_too_small_for_folds_has_a_model_within_a_budget(pliant, folder):
+    Path("few.csv").write_text("a,y\n1,1.5\n2,2.5\n3,1.25\n4,8.5\n5,0.5\n6,3.5\n", "utf-8")
+    words = ("fit", "few.csv", "--target", "y", "--budget", "60s", "--out", "m.pliant")
+    done = pliant(*words, "--json", "r.json")
+    assert done.code == 0, done.err
+    assert "LAB-RBF is not compared with other methods: " in " ".join(done.out.split())
+    assert isinstance(load("m.pliant")[-1], LABRBFRegressor)
+    found = json.loads(Path("r.json").read_text(encoding="utf-8"))
+    assert (found["best"], found["data"]["rows"]) == ("lab-rbf", 6)
+    assert "method lab-rbf: " in " ".join(pliant("info", "m.pliant").out.split())
+
+
+def test_ctrl_c_within_a_budget_saves_the_best_model_so_far(pliant, folder, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", interrupted)
+    words = ("fit", "patients.csv", "--target", "sick", "--budget", "600s", "--out", "m.pliant")
+    done = pliant(*words)
+    assert done.code == 130
+    assert "The comparison was interrupted" in " ".join(done.out.split())
+    assert isinstance(load("m.pliant")[-1], LABRBFClassifier)

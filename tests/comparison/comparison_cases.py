@@ -13,7 +13,7 @@ from pliant.comparison.standings import standings
 
 BASELINES = ("dummy", "linear", "svm", "forest")
 TITLES = {"svm": "Gaussian SVM", "dank": "DANK", "tkl": "TKL", "forest": "Random forest"}
-COSTS = ("seconds", "size_bytes")
+COSTS = ("seconds", "size_bytes", "at")
 """Keys of a record that differ between runs."""
 
 

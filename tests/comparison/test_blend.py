@@ -22,6 +22,7 @@ from pliant.comparison.blend import (
     POWER,
     SHRINKAGE,
     SMALLEST,
+    TRUST,
     blend_weights,
     extended_range,
     learn_blend,
@@ -51,7 +52,7 @@ def held_out(seed, task, n=60, k=5, n_classes=3):
     return list(odds / odds.sum(axis=2, keepdims=True)), labels[y], labels
 
 
-def by_cvxpy(predictions, y, classes, shrinkage):
+def by_cvxpy(predictions, y, classes, shrinkage, trusted=None):
     """Return the weights by their documented definition, before truncation of small weights."""
     P, n = np.stack(predictions), len(y)
     if classes is not None:
@@ -62,6 +63,8 @@ def by_cvxpy(predictions, y, classes, shrinkage):
         alone = ((P - y) ** 2).mean(axis=1)
     u = np.where(np.argsort(np.argsort(alone)) < BEST, (alone.min() / alone) ** POWER, 0.0)
     u /= u.sum()
+    if trusted is not None:
+        u = (1 - TRUST) * u + TRUST * np.eye(len(P))[trusted]
     w = cp.Variable(len(P), nonneg=True)
     mixed = P.T @ w
     loss = cp.sum_squares(mixed - y) / n if classes is None else -cp.sum(cp.log(mixed)) / n
@@ -72,14 +75,15 @@ def by_cvxpy(predictions, y, classes, shrinkage):
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-@pytest.mark.parametrize("shrinkage", [0.0, SHRINKAGE])
+@pytest.mark.parametrize(("shrinkage", "trusted"), [(0.0, None), (SHRINKAGE, None), (SHRINKAGE, 1)])
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_weights_match_conic_solver(task, shrinkage, seed, monkeypatch):
+def test_weights_match_conic_solver(task, shrinkage, trusted, seed, monkeypatch):
     monkeypatch.setattr(blend, "SHRINKAGE", shrinkage)
     monkeypatch.setattr(blend, "LEAST", 0.0)
     predictions, y, classes = held_out(seed, task, k=2 + seed)
-    found = blend_weights(predictions, y, classes=classes)
-    np.testing.assert_allclose(found, by_cvxpy(predictions, y, classes, shrinkage), atol=1e-4)
+    found = blend_weights(predictions, y, classes=classes, trusted=trusted)
+    expected = by_cvxpy(predictions, y, classes, shrinkage, trusted)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])

@@ -1,14 +1,14 @@
-"""The order of cells, dropped methods, and cells that are stopped, fail or crash.
+"""The order of cells, unfinished methods, and cells that are stopped, fail or crash.
 
 Most tests use a simulated clock.
 """
 
+import io
 import os
 import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import product
 from multiprocessing import Pipe
 
 import numpy as np
@@ -21,16 +21,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.comparison import BASELINES, ComparisonResult, cells
+from pliant.comparison import BASELINES, BlendClassifier, cells
 from pliant.comparison.cells import close_all, failed, perform, perform_apart, warm_up
-from pliant.comparison.comparing import compare_sample
+from pliant.comparison.comparing import compare_sample, fit_within
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
 from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.race import FIRST_SHARE, KEPT, Race, hopeless
+from pliant.comparison.race import FIRST_SHARE, Race
 from pliant.comparison.sample import Sample
-from pliant.registry import Method
-from tests.comparison.comparison_cases import perform_here, record, without_costs
+from pliant.registry import METHODS, Method
+from tests.comparison.comparison_cases import fit_here, perform_here, record, without_costs
 
 PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
 NUMBERS = Sample(np.zeros((50, 1)), np.arange(50.0), "regression")
@@ -100,10 +100,12 @@ class Simulated:
             patch.setattr("pliant.comparison.race.time", self.clock)
             patch.setattr("pliant.comparison.race.ThreadPoolExecutor", AtOnce)
             methods = [method(name) for name in times]
-            chosen = {"n_jobs": 1, "budget": budget, "selective": budget is not None} | options
-            self.race = Race(NUMBERS, protocol, methods, journal, **chosen)
+            self.race = Race(
+                NUMBERS, protocol, methods, journal, **{"n_jobs": 1, "budget": budget} | options
+            )
             self.race.run()
-        self.dropped, self.seconds = self.race.dropped, self.clock.now - 1e9
+            self.reasons = {n: self.race.reason(n) for n in times if self.race.is_unfinished(n)}
+        self.unfinished, self.seconds = set(self.reasons), self.clock.now - 1e9
 
     def folds(self, name):
         return len([cell for cell in self.race.records if cell.method == name])
@@ -113,12 +115,18 @@ TIMES = {"a": 1.0, "dummy": 0.1, "b": 2.0, "svm": 1.0, "lab-rbf": 3.0, "linear":
 
 
 def test_order_of_cells():
+    """The first fold, then method by method, then the second repeat fold by fold."""
     run = Simulated(TIMES)
     order = ["lab-rbf", "svm", "dummy", "linear", "a", "b"]
-    assert run.began == [Cell(n, *p) for p in product(range(2), range(5)) for n in order]
+    by_time = ["lab-rbf", "dummy", "linear", "svm", "a", "b"]  # the best is the first of equals
+    assert run.began == [
+        *(Cell(name, 0, 0) for name in order),
+        *(Cell(name, 0, fold) for name in by_time for fold in range(1, 5)),
+        *(Cell(name, 1, fold) for fold in range(5) for name in order),
+    ]
     assert all(map(run.race.is_done, TIMES))
     assert not run.race.interrupted
-    assert run.dropped == {}
+    assert not run.unfinished
 
 
 names = st.sampled_from(["svm", "lab-rbf", "dummy", "linear", "gp", "a", "b", "c"])
@@ -131,81 +139,57 @@ seconds = st.floats(0.01, 40.0)
     st.integers(1, 3),
     st.none() | st.floats(1.0, 3000.0),
 )
-def test_remaining_methods_have_equal_folds(made, n_jobs, budget):
-    """Cells start in the order of folds, once each, and none after the end of the budget."""
+def test_methods_finish_one_after_the_other(made, n_jobs, budget):
+    """Cells start once each and none after the end, and few methods have some folds only."""
     times, errors = ({n: pair[k] for n, pair in made.items()} for k in (0, 1))
     run = Simulated(times, errors, budget=budget, n_jobs=n_jobs)
-    places = [cell.place for cell in run.began]
-    assert places == sorted(places)
-    assert "dummy" not in run.dropped
     assert len(set(run.began)) == len(run.began)
     assert budget is None or run.seconds <= budget + 1e-6
-    staying = times.keys() - run.dropped.keys() - run.cut
-    counts = {len([cell for cell in run.began if cell.method == n]) for n in staying}
-    assert not counts or max(counts) - min(counts) <= 1
+    firsts = [cell for cell in run.began if cell.place == (0, 0)]
+    assert firsts == run.began[: len(firsts)]
+    assert len({cell.method for cell in firsts}) == len(firsts)
     if budget is None:
         assert len(run.began) == 10 * len(times)
-    else:  # the best three stay unless too slow
-        far = [name for name, why in run.dropped.items() if "loss" in why]
-        assert len(times) - len(far) >= min(KEPT, len(times))
+    started = {cell.method for cell in run.began if cell.place != (0, 0)}
+    assert len([name for name in started if run.folds(name) < 5]) <= n_jobs
+    repeated = {name for name in times if run.folds(name) > 5}
+    counts = {run.folds(name) for name in repeated}
+    assert not counts or max(counts) - min(counts) <= 1
 
 
-def test_hopeless_formula():
-    rng = np.random.default_rng(0)
-    levels = {"a": 1.0, "b": 1.1, "c": 3.0, "d": 1.4, "e": 2.5, "dummy": 9.0}
-    for n in (4, 10, 300):
-        losses = {name: level * rng.uniform(0.5, 1.5, n) for name, level in levels.items()}
-        ranked = sorted(levels, key=lambda name: losses[name].mean())
-        best, expected = losses[ranked[0]], set()
-        for name in ranked[3:]:
-            d = losses[name] - best
-            sure = d.mean() - 2 * d.std(ddof=1) / n**0.5
-            if sure > 0.5 * best.mean() and name != "dummy":
-                expected.add(name)
-        assert set(hopeless(losses)) == expected
-        assert expected or n < 10
-
-
-def test_hopeless_methods_are_dropped_after_first_fold():
-    times = dict.fromkeys(["a", "b", "c", "d", "e", "dummy"], 1.0)
-    errors = {"a": 1.0, "b": 3.0, "c": 5.0, "d": 5.1, "e": 1.1, "dummy": 9.0}
-    run = Simulated(times, errors, budget=1e4)
-    assert set(run.dropped) == {"c", "d"}
-    assert run.dropped["c"] == "the loss on the first fold is much higher than the lowest loss"
-    assert {name: run.folds(name) for name in "abcd"} == {"a": 10, "b": 10, "c": 1, "d": 1}
-    assert run.folds("dummy") == 10
-    assert Simulated(times, errors, budget=1e4, selective=False).dropped == {}
-
-
-def test_slow_methods_are_dropped_except_the_best():
+def test_methods_whose_folds_do_not_fit_stay_unfinished():
     times = {"a": 1.0, "b": 10.0, "c": 6.0, "d": 4.0}
     errors = {"a": 1.0, "b": 1.01, "c": 0.9, "d": 1.02}
     run = Simulated(times, errors, budget=21.0 + 40.0, final_fits=1.0)
     # 4 folds and a final fit take 55 s for a, c and d, and 35 s for the best method c and for a
-    assert run.dropped == {
-        "b": "too slow for the budget: 10.0 s for a fold",
-        "d": "too slow for the budget: 4.0 s for a fold",
+    assert run.reasons == {
+        "b": "a fold takes 10.0 s; its other folds need about 40.0 s more",
+        "d": "a fold takes 4.0 s; its other folds need about 16.0 s more",
     }
     assert {name: run.folds(name) for name in times} == {"a": 5, "b": 1, "c": 5, "d": 1}
-    assert Simulated(times, errors, budget=21.0 + 106.0, final_fits=1.0).dropped == {}
-    assert Simulated(times, errors, budget=21.0 + 53.0, final_fits=1.0, n_jobs=2).dropped == {}
-    # The best method takes 30 s, more than the time left: it is dropped, not the others.
+    assert run.began[4:] == [Cell(name, 0, fold) for name in "ca" for fold in range(1, 5)]
+    assert not Simulated(times, errors, budget=21.0 + 106.0, final_fits=1.0).unfinished
+    # The best method takes 30 s, more than the time left: the others run.
     fast = Simulated(times, errors, budget=21.0 + 25.0, final_fits=1.0)
-    assert set(fast.dropped) == {"b", "c"}
-    assert (fast.folds("a"), fast.folds("d")) == (5, 5)
+    assert fast.unfinished == {"b", "c"}
+    # A method that is fitted to all rows already needs no final fit.
+    fitted = Simulated(times, errors, budget=21.0 + 25.0, final_fits=1.0, fitted={"c"})
+    assert fitted.unfinished == {"a", "b", "d"}
 
 
-def test_the_dummy_is_never_dropped():
-    run = Simulated({"dummy": 1.0, "a": 2.0}, budget=3.5, final_fits=1.0)
-    assert set(run.dropped) == {"a"}
-    assert run.folds("dummy") == 1
+def test_the_best_method_runs_if_none_fits():
+    run = Simulated({"dummy": 1.0, "a": 2.0}, {"a": 0.1}, budget=6.5, final_fits=1.0)
+    assert (run.folds("dummy"), run.folds("a")) == (1, 2)
+    run = Simulated({"a": 9.0, "b": 8.0}, {"a": 0.1}, budget=40.0)
+    assert {name: run.folds(name) for name in "ab"} == {"a": 3, "b": 1}
+    assert not run.unfinished  # no method has all folds
 
 
-def test_slow_methods_return_if_time_is_left():
+def test_a_slow_method_runs_if_time_is_left():
     times = {"a": (10.0, 1.0), "b": (11.0, 11.0), "c": (30.0, 30.0)}
     # After 51 s, the four other folds and the final fits take 50, 55 and 150 s by the first fold.
     run = Simulated(times, budget=51.0 + 99.0, final_fits=1.0)
-    assert set(run.dropped) == {"c"}
+    assert run.unfinished == {"c"}
     assert {name: run.folds(name) for name in times} == {"a": 5, "b": 5, "c": 1}
     assert Cell("b", 1, 0) not in run.began
     b = run.began.index(Cell("b", 0, 1))
@@ -230,26 +214,21 @@ def test_slow_first_fold_is_stopped():
 
 
 def test_reason_at_end_of_budget():
-    run = Simulated({"a": 1.0, "b": 20.0}, budget=70.0, selective=False, final_fits=-2.0)
-    assert (run.folds("a"), run.folds("b")) == (4, 3)
-    assert [run.race.is_done(name) for name in "ab"] == [False, False]
-    assert run.race.reason("b") == run.race.reason("a") == "the budget ran out"
+    run = Simulated({"b": (15.0, 16.0)}, budget=75.0)
+    assert (run.folds("b"), run.race.reason("b")) == (4, "the budget ran out")
+    assert not run.race.is_done("b")
 
 
-def test_race_resumes_from_journal():
-    """A resumed race drops the same methods."""
-    journal = Journal(None, "key", resume=False)
+def test_a_race_resumes_from_the_journal():
     times = dict.fromkeys("abcdef", 1.0)
-    errors = {name: 3.0 * k + 1.0 for k, name in enumerate("abcdef")}
-    whole = Simulated(times, errors, budget=1e4, journal=journal)
-    assert set(whole.dropped) == {"d", "e", "f"}
+    journal = Journal(None, "key", resume=False)
+    whole = Simulated(times, budget=1e4, journal=journal)
     for after in (1, 6, 7, 12):
         part = Journal(None, "key", resume=False)
-        some = Simulated(times, errors, budget=1e4, journal=part, stop=after)
+        some = Simulated(times, budget=1e4, journal=part, stop=after)
         assert some.race.interrupted
         assert len(some.race.records) == after - 1
-        rest = Simulated(times, errors, budget=1e4, journal=part)
-        assert rest.dropped == whole.dropped
+        rest = Simulated(times, budget=1e4, journal=part)
         assert rest.began == whole.began[after - 1 :]
         assert rest.race.records == whole.race.records
 
@@ -329,7 +308,7 @@ def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
         ("a", 0), ("a", 1), ("b", 0),
     ]  # fmt: skip
     assert (entry(result, "a").status, entry(result, "a").reason) == ("done", "")
-    assert (entry(result, "b").status, entry(result, "b").reason) == ("cut", "interrupted")
+    assert (entry(result, "b").status, entry(result, "b").reason) == ("unfinished", "interrupted")
     assert "The comparison was interrupted, so some methods are missing." in result.sentence()
     assert len(result.fit_best().predict(sample.X)) == 60
 
@@ -349,7 +328,7 @@ def interrupted_fit(sample, monkeypatch, names):
     return caught.value
 
 
-@pytest.mark.parametrize(("place", "finished"), [(("a", 0), 0), (("b", 1), 3)])
+@pytest.mark.parametrize(("place", "finished"), [(("a", 0), 0), (("b", 1), 6)])
 def test_ctrl_c_ends_a_fit_and_the_best_model_so_far_remains(sample, monkeypatch, place, finished):
     interrupt_at(monkeypatch, place)
     monkeypatch.setattr("pliant.comparison.outcome.fit_apart", lambda *_: pytest.fail("fitted"))
@@ -384,39 +363,27 @@ def test_a_table_too_small_for_folds_gives_lab_rbf():
     X, y = np.arange(6.0)[:, None], np.arange(6.0)
     with pytest.raises(ValueError, match="at most 3 folds"):
         package.compare(X, y)
-    model = package.fit(X, y, budget=600.0)
+    with pytest.warns(ConvergenceWarning, match="not compared .* at most 3 folds"):
+        model = package.fit(X, y, budget=600.0)
     assert isinstance(model[-1], LABRBFRegressor)
     with pytest.raises(ValueError, match="at most 2 folds for these groups"):
         package.fit(X, y, budget=600.0, groups=[0, 0, 0, 1, 1, 1])
 
 
-@pytest.mark.parametrize("better", [True, False])
-def test_a_budget_gives_the_blend_only_if_held_out_rows_prefer_it(sample, monkeypatch, better):
+def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr(ComparisonResult, "gains_over", lambda self, name: better)
-    monkeypatch.setattr(
-        "pliant.comparison.comparing.methods_of",
-        lambda *_: [method("plain"), BASELINES["linear"]],
-    )
-    model = package.fit(sample.X, sample.y, budget=600.0, n_jobs=1)
-    assert isinstance(model[-1], LABRBFClassifier) != better
-
-
-def test_the_gain_over_a_method_is_compared_with_its_standard_error(sample, monkeypatch):
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    linear = BASELINES["linear"]
-    result = compare_sample(sample, [method("plain"), linear], PROTOCOL, budget=None, n_jobs=1)
-    assert result.best == "linear"
-    assert result.gains_over("plain")
-    assert not result.gains_over("linear")
-    assert not result.gains_over("unknown")
-    kept = {(r["method"], r["fold"]): r["kept"] for r in result.records}
-    parts = {name: [kept[name, fold] for fold in (0, 1)] for name in ("plain", "linear")}
-    rows = np.concatenate([part["rows"] for part in parts["plain"]])
-    values = {n: np.concatenate([p["values"] for p in each]) for n, each in parts.items()}
-    true = np.arange(len(rows)), sample.y[rows]
-    gain = np.log(values["linear"][true].clip(1e-4)) - np.log(values["plain"][true].clip(1e-4))
-    assert gain.mean() > 0.5 * gain.std(ddof=1) / len(gain) ** 0.5
+    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", fit_here)
+    names = ["dummy", "linear", "lab-rbf"]
+    methods = [(METHODS | BASELINES)[name] for name in names]
+    monkeypatch.setattr("pliant.comparison.comparing.methods_of", lambda *_: methods)
+    found = fit_within(600.0, sample, PROTOCOL, 1)
+    assert found.name == found.result.best
+    steps = found.result.history
+    assert [step.added for step in steps] == ["lab-rbf", "linear"]
+    assert steps[0].seconds == found.result.spent < steps[1].seconds
+    assert steps[0].best == "lab-rbf"
+    assert steps[1].best == found.result.best
+    assert steps[1].mean == found.result.expected.mean
 
 
 def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
@@ -425,13 +392,12 @@ def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
 
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
     monkeypatch.setattr("pliant.comparison.outcome.fit_apart", stop)
-    monkeypatch.setattr(ComparisonResult, "gains_over", lambda self, name: True)
-    stop = interrupted_fit(sample, monkeypatch, "a")
+    stop = interrupted_fit(sample, monkeypatch, ["lab-rbf", "a"])
     assert not stop.result.interrupted
     monkeypatch.undo()
-    monkeypatch.setattr(ComparisonResult, "gains_over", lambda self, name: True)
+    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", fit_here)
     assert stop.model is stop.model
-    assert isinstance(stop.model[-1], DummyClassifier)
+    assert isinstance(stop.model, BlendClassifier)
     assert stop.model.predict(sample.X).shape == (60,)
 
 
@@ -449,9 +415,19 @@ def test_progress_lines(sample, monkeypatch, capsys):
     compare_sample(sample, ["dummy", "linear"], PROTOCOL, n_jobs=1, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "at most 4 fits on 2 folds"
-    assert len(lines) == 3
-    assert lines[1].startswith("1 fold after ")
-    assert "left: accuracy Linear 0." in lines[2]
+    assert [line.partition(" after ")[0] for line in lines[1:]] == [
+        "1 fold of 2 methods", "2 folds of 1 method", "2 folds of 2 methods",
+    ]  # fmt: skip
+    assert "left: accuracy Linear 0." in lines[3]
+
+
+@pytest.mark.parametrize("n", [3, 300])
+def test_the_size_of_a_model_is_that_of_its_pickle(n):
+    """Arrays above 64 KB are written as buffers."""
+    model = {"a": np.arange(n * n).reshape(n, n), "b": np.ones((n, n), order="F"), "c": "text"}
+    file = io.BytesIO()
+    cells.dump(model, file, protocol=5)
+    assert cells._pickled_size(model) == file.tell()
 
 
 def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):

@@ -142,11 +142,15 @@ def test_blend_of_one_fold_has_no_score():
 
 def test_missing_methods_by_reason():
     methods = (
-        *(entry("svm"), entry("a", "left", "far"), entry("b", "skipped", "is not installed")),
-        *(entry("c", "left", "far"), entry("d", "error", "ValueError: no"), entry("e", "cut")),
+        *(entry("svm"), entry("a", "unfinished", "far"), entry("b", "skipped", "is not installed")),
+        *(
+            entry("c", "unfinished", "far"),
+            entry("d", "error", "ValueError: no"),
+            entry("e", "cut"),
+        ),
     )
     assert missing_of(replace(result_of({"svm": TEN}), methods=methods)) == [
-        "A and C: dropped early, far",
+        "A and C: not finished, far",
         "B: not tried, is not installed",
         "D: failed, ValueError: no",
         "E: cut short",

@@ -110,7 +110,7 @@ def test_equal_differences():
 
 def test_dropped_methods_are_unranked():
     scores = {"svm": SVM, "dank": ALIKE, "tkl": [0.99]}
-    found = ranked(scores, status={"tkl": "left"})
+    found = ranked(scores, status={"tkl": "unfinished"})
     assert [each.method.name for each in found] == ["dank", "svm", "tkl"]
     assert [each.rank for each in found] == [1, 2, None]
     assert [each.folds for each in found] == [10, 10, 1]

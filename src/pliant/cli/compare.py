@@ -59,8 +59,7 @@ class Plan:
     """Options of `compare`.
 
     `budget` is parsed by `parse_duration`. Without `cache`, the finished cells of each table are
-    stored in the current folder; with ``journal=False`` they are not stored. `command` is the
-    command line, shown in the report.
+    stored in the current folder. `command` is the command line, shown in the report.
     """
 
     tables: tuple[Path, ...]
@@ -78,7 +77,6 @@ class Plan:
     json: Path | None = None
     out: Path | None = None
     single: bool = False
-    journal: bool = True
     command: str | None = None
 
     @property
@@ -89,10 +87,8 @@ class Plan:
         return [name if k == 1 else f"{name}-{k}" for name, k in zip(names, numbers, strict=True)]
 
     @property
-    def caches(self) -> list[Path | None]:
+    def caches(self) -> list[Path]:
         """The file of finished cells for each table."""
-        if not self.journal:
-            return [None] * len(self.tables)
         if self.cache is not None:
             return [self.cache]
         return [Path(f"{name}.compare.jsonl") for name in self.names]
@@ -249,7 +245,8 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     if chosen is None and not result.records and result.budget is not None:
         print_status("No method finished a fold: fitting LAB-RBF on all rows")
         model = result.fit_default()
-        save(model, path, metadata=_metadata(result, DEFAULT, time.perf_counter() - start))
+        took = time.perf_counter() - start
+        save(model, path, metadata=describe_model(None, DEFAULT, result.sample["rows"], took))
         return
     if chosen is None:
         raise ValueError("no method has a score, so there is no model to save")
@@ -261,20 +258,26 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
         )
     print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     model = result.fit_best(chosen)
-    save(model, path, metadata=_metadata(result, chosen, time.perf_counter() - start))
+    took = time.perf_counter() - start
+    save(model, path, metadata=describe_model(result, chosen, result.sample["rows"], took))
 
 
-def _metadata(result: ComparisonResult, chosen: str, took: float) -> dict[str, Any]:
-    blend = result.blend if chosen == BLEND else None
-    folds = [each["scores"] for each in result.records if each["method"] == chosen]
+def describe_model(
+    result: ComparisonResult | None, chosen: str, rows: int, took: float
+) -> dict[str, Any]:
+    """Return the metadata of a model file for a method or blend, fitted to the given rows."""
+    blend = result.blend if result is not None and chosen == BLEND else None
+    records = () if result is None else result.records
+    folds = [each["scores"] for each in records if each["method"] == chosen]
     folds = folds if blend is None else [*blend.scores.values()]
     titled = [{metric_of(name).title: value for name, value in each.items()} for each in folds]
+    recommended = result is not None and chosen == result.best
     return {
         "method": chosen,
         "weights": {} if blend is None else blend.weights,
-        "data": {"rows": result.sample["rows"]},
+        "data": {"rows": rows},
         "cross_validation": summarize_scores(titled),
-        "sentence": result.sentence() if chosen == result.best else None,
+        "sentence": result.sentence() if result is not None and recommended else None,
         "seconds": took,
         "versions": package_versions(),
     }
@@ -326,22 +329,17 @@ def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
     for sample, cache in zip(samples, plan.caches, strict=True):
         for note in sample.notes:
             print_status(f"Note: {printable(sample.name, 40)}: {note}")
-        if cache is None:
-            continue
         key = key_of(sample, settled(plan.protocol, sample))
         read_journal(cache, key, resume=plan.resume)  # raises an error for an unusable file
         if cache.exists() and not plan.resume:
             print_status(f"Note: {quoted(cache, 200)} is renamed to {quoted(f'{cache}.old', 200)}")
-    files = ", ".join(quoted(path, 200) for path in plan.caches if path is not None)
-    if files:
-        print_status(f"Note: finished folds are saved in {files}; --resume continues from there")
+    files = ", ".join(quoted(path, 200) for path in plan.caches)
+    print_status(f"Note: finished folds are saved in {files}; --resume continues from there")
     if plan.report is not None and find_spec("matplotlib") is None:
         print_status("Note: plots in the report need matplotlib: pip install 'pliant[plots]'")
 
 
-def _race_table(
-    plan: Plan, sample: Sample, cache: Path | None, budget: float | None
-) -> ComparisonResult:
+def _race_table(plan: Plan, sample: Sample, cache: Path, budget: float | None) -> ComparisonResult:
     """Race methods on one table, and print a line for each finished fold."""
     protocol = settled(plan.protocol, sample)
     title = printable(sample.name, 40)
@@ -403,14 +401,15 @@ def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     files = [*written, *((cache, kept) for cache in plan.caches[: len(results)])]
     named_files = [(printable(p, 200), what) for p, what in files if p not in (None, STDOUT)]
     steps = []
-    cut = any(entry.status == "cut" for result in results for entry in result.methods)
-    if plan.journal and (cut or results[-1].interrupted):
+    cut = any(
+        entry.status in ("cut", "unfinished") for result in results for entry in result.methods
+    )
+    if cut or results[-1].interrupted:
         longer = "" if results[-1].interrupted else " and a larger --budget"
         steps.append(f"the same command with --resume{longer}: runs the missing folds")
     if plan.out is not None:
         steps.append(f"pliant predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv")
     elif len(results) == 1:
-        resume = "--resume " if plan.journal else ""
-        steps.append(f"the same command with {resume}--out model.pliant: saves the model")
+        steps.append("the same command with --resume --out model.pliant: saves the model")
     following = ["Next:\n" + "\n".join(f"  {step}" for step in steps)] if steps else []
     return "\n\n".join([*([format_facts(named_files)] if named_files else []), *following])

@@ -75,7 +75,8 @@ def fit(
     dropped. For methods that do not scale their inputs, features and regression targets are
     standardised to mean 0 and standard deviation 1. The table is read into memory.
 
-    With --budget several methods race, as in pliant compare, and their blend is saved.
+    With --budget LAB-RBF is fitted first. The time left goes to a race, as in pliant compare, and
+    the recommended model is saved.
 
     Example:  pliant fit patients.csv --target diagnosis --out model.pliant
     """
@@ -83,14 +84,14 @@ def fit(
         raise ValueError("expected --out FILE, got '-': a model cannot be written to stdout")
     check_outputs([out, json], inputs=[table])
     if budget is not None:
-        from pliant.cli.compare import Plan, run_plan
-
         if method or param:
             raise ValueError("--budget selects methods and parameters: drop --method and --param")
-        protocol = Protocol(folds=cv, seed=seed)
-        race = Plan((table,), single_target(target), budget=budget, protocol=protocol)
-        race = replace(race, table=options, journal=False, command=context.obj)
-        run_plan(replace(race, json=json, out=out, single=single))
+        from pliant.cli.budget import fit_within_budget
+
+        fit_within_budget(
+            table, single_target(target), options, budget, Protocol(folds=cv, seed=seed),
+            single=single, out=out, json=json, command=context.obj,
+        )  # fmt: skip
         return
     if single:
         raise ValueError("--single needs --budget: add --budget TIME, or drop --single")

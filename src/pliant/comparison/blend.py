@@ -5,10 +5,11 @@ Given held-out predictions p_1, ..., p_k, the weights minimise over w >= 0, sum(
     mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n |w - u|^2
 
 with the squared error or the log loss. L_j is the loss of model j alone, L = min_j L_j, and u_j is
-proportional to (L / L_j)^4 for the three best models and 0 for the others. Weights below `LEAST`
-become 0. For regression, the predictions of each model are clipped to the range of the training
-targets (in a comparison, of the other folds), extended by an eighth at both ends: on a single new
-row, a linear model may be far outside it.
+proportional to (L / L_j)^4 for the three best models and 0 for the others. A model that is good on
+other tables (in a comparison, LAB-RBF) gets the share `TRUST` of u, and these models the rest.
+Weights below `LEAST` become 0. For regression, the predictions of each model are clipped to the
+range of the training targets (in a comparison, of the other folds), extended by an eighth at both
+ends: on a single new row, a linear model may be far outside it.
 
 In a comparison, the blend's score on a fold uses weights learned from the other folds of the
 same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
@@ -31,7 +32,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pliant.comparison.metrics import Metric, Predictions, metrics_of
-from pliant.comparison.protocol import DUMMY, Place, Record
+from pliant.comparison.protocol import DEFAULT, DUMMY, Place, Record
 from pliant.comparison.standings import Cells, Standing, scores_of
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.exceptions import set_public_module
@@ -39,11 +40,9 @@ from pliant.core.state import reads, updates
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_share, check_vector
 
-SHRINKAGE, BEST, POWER, LEAST = 30.0, 3, 4, 0.05
-"""Strength of the penalty in rows, number of best models in u, exponent in u, minimum weight.
-
-On 24 tables of 150 to 1000 rows, strengths of 10 and 100 rows were no better, nor was shrinkage
-towards all models. A model with less weight is not worth its prediction time."""
+SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.05
+"""Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the
+trusted model, and minimum weight. A model with less weight is not worth its prediction time."""
 
 SMALLEST = 1e-4
 """Lower bound on probabilities in the log loss."""
@@ -68,12 +67,16 @@ def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
 
 
 def blend_weights(
-    predictions: Sequence[Array], y: npt.NDArray[Any], *, classes: Any = None
+    predictions: Sequence[Array],
+    y: npt.NDArray[Any],
+    *,
+    classes: Any = None,
+    trusted: int | None = None,
 ) -> Array:
     """Learn the weights of models, which sum to 1, from their held-out predictions.
 
     Predictions are numbers of shape (n,), or probabilities of shape (n, n_classes) for the sorted
-    `classes`.
+    `classes`. `trusted` is the position of the model known to be good on other tables, if any.
 
     Examples
     --------
@@ -97,6 +100,9 @@ def blend_weights(
     near = best_first[:BEST]
     pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
     pulled /= pulled.sum()
+    if trusted is not None:
+        pulled *= 1 - TRUST
+        pulled[trusted] += TRUST
 
     def objective(w: Array) -> tuple[float, Array]:
         """Return the objective divided by L, and its gradient."""
@@ -158,6 +164,7 @@ def learn_blend(
     names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
     if not names:
         return None
+    trusted = names.index(DEFAULT) if DEFAULT in names else None
     labels = None if classes is None else np.array(classes)
     values = {p: np.stack([_stored(cells[name][p], "values") for name in names]) for p in common}
     rows = {p: _stored(cells[names[0]][p], "rows").astype(np.intp) for p in common}
@@ -170,7 +177,7 @@ def learn_blend(
     def weights_from(places: Sequence[Place]) -> Array:
         target = np.concatenate([y[p] for p in places])
         stacked = clipped(np.concatenate([values[p] for p in places], axis=1), target)
-        return blend_weights(list(stacked), target, classes=labels)
+        return blend_weights(list(stacked), target, classes=labels, trusted=trusted)
 
     task = "regression" if classes is None else "classification"
     metrics = {each.name: each for each in (*metrics_of(task), metric)}
@@ -208,17 +215,6 @@ def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indice
     np.add.at(sums, place_of, stacked)
     repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
     return kept, sums / repeats
-
-
-def held_out_values(cells: Cells, rows: Indices) -> Array | None:
-    """Return a method's held-out predictions for given rows, averaged over repeats, or None."""
-    records = [record for record in cells.values() if record.get("kept")]
-    if not records:
-        return None
-    known = [_stored(record, "rows").astype(np.intp) for record in records]
-    kept, means = _row_means(known, [_stored(record, "values") for record in records])
-    place = np.searchsorted(kept, rows).clip(0, len(kept) - 1)
-    return means[place] if np.array_equal(kept[place], rows) else None
 
 
 def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Array:

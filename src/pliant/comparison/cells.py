@@ -22,6 +22,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection
+from pickle import PickleBuffer
 from typing import Any, Literal
 
 import numpy as np
@@ -244,8 +245,8 @@ class _ByteCounter:
 
     size = 0
 
-    def write(self, data: bytes) -> None:
-        self.size += len(data)
+    def write(self, data: bytes | PickleBuffer) -> None:
+        self.size += memoryview(data).nbytes
 
 
 def perform_apart(

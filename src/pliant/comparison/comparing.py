@@ -7,6 +7,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -84,8 +85,8 @@ def compare(
         Times; test samples are later than all training samples.
     budget : float or None, default=300.0
         Time limit in seconds, including the final fit. It determines which fits run, but not
-        their scores. After the first fold, methods too slow for the budget are dropped and,
-        if `methods` is None, also methods too inaccurate for the blend. None means no limit.
+        their scores. After the first fold, the time left goes to the methods whose other folds fit
+        into it. None means no limit.
     folds, repeats : int, default=5 and 2
         Number of folds, and of repeats with new random folds. A repeat starts only if it is
         expected to fit into the budget.
@@ -176,16 +177,16 @@ def fit(
     """Fit LAB-RBF to a table or, given a budget, a blend of several methods if it is better.
 
     With a budget, LAB-RBF is fitted to all rows first. The time left goes to a comparison, whose
-    blend is returned if it is better than LAB-RBF on held-out rows: the mean decrease of the
-    squared error or the log loss exceeds half its standard error.
+    recommended model is returned. The weights of a blend are shrunk towards LAB-RBF.
 
     Parameters
     ----------
     X, y, task, groups, metric, random_state, n_jobs
         As in `compare`; `groups` and `metric` require a budget.
     budget : float, optional
-        Time limit in seconds. If it does not suffice for a comparison, a warning says so, and the
-        model is LAB-RBF, stopped early if necessary. None fits LAB-RBF alone, without a limit.
+        Time limit in seconds. If it does not suffice for a comparison, or the table has too few
+        rows for one, a warning says so, and the model is LAB-RBF, stopped early if necessary. None
+        fits LAB-RBF alone, without a limit.
 
     Returns
     -------
@@ -212,55 +213,87 @@ def fit(
     protocol = Protocol(metric=metric, seed=random_state)
     sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
-        return fit_within(check_real("budget", budget, above=0), sample, protocol, n_jobs)
+        found = fit_within(check_real("budget", budget, above=0), sample, protocol, n_jobs)
+        if found.note:
+            warnings.warn(found.note, ConvergenceWarning, stacklevel=2)
+        return found.model
     if groups is not None or metric is not None:
         raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
     return for_input(fit_default(sample, protocol, None).own, sample)
 
 
-def fit_within(budget: float, sample: Sample, protocol: Protocol, n_jobs: int | None) -> Any:
-    """Fit LAB-RBF to all rows, compare methods in the time left, and return the better model."""
-    ends = time.monotonic() + budget
-    compares = _allows_comparison(sample, protocol)
-    first = fit_default(sample, protocol, budget)
-    left, model = ends - time.monotonic(), for_input(first.own, sample)
-    if not compares:
-        return model
-    # The comparison has to fit LAB-RBF in each fold.
-    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
-    if left * jobs < protocol.folds * (budget - left):
-        warnings.warn(
-            f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
-            f"{seconds(budget - left)}: a comparison with other methods needs a larger one",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-        return model
-    result = compare_sample(
-        sample, None, protocol, budget=left, n_jobs=n_jobs, fitted={DEFAULT: first}
-    )
+@dataclass(frozen=True, eq=False)
+class BudgetedFit:
+    """The best model within a budget, and the comparison that found it.
 
-    def best() -> Any:
-        return result.best_estimator_ if result.gains_over(DEFAULT) else model
+    `name` is "blend" or the name of a method. Without a comparison, `note` says why.
+    """
+
+    model: Any
+    name: str
+    result: ComparisonResult | None = None
+    note: str = ""
+
+
+def fit_within(
+    budget: float | None,
+    sample: Sample,
+    protocol: Protocol,
+    n_jobs: int | None = None,
+    *,
+    progress: bool = False,
+    command: str | None = None,
+) -> BudgetedFit:
+    """Fit LAB-RBF to all rows, compare methods in the time left, and fit the best model.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C during the comparison or the fit of the best model.
+    """
+    start = time.monotonic()
+    problem = _no_comparison(sample, protocol)
+    first = fit_default(sample, protocol, budget)
+    spent = time.monotonic() - start
+    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
+    # The comparison has to fit LAB-RBF in each fold.
+    if not problem and budget is not None and (budget - spent) * jobs < protocol.folds * spent:
+        problem = (
+            f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
+            f"{seconds(spent)}: a comparison with other methods needs a larger one"
+        )
+    alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
+    if problem:
+        return alone
+    result = compare_sample(
+        sample, None, protocol, budget=budget, n_jobs=n_jobs, progress=progress, command=command,
+        fitted={DEFAULT: first}, spent=spent,
+    )  # fmt: skip
+
+    def best() -> BudgetedFit:
+        compared = any(s.rank and s.method.name == DEFAULT for s in result.standings())
+        if result.best is None or not compared:
+            return replace(alone, result=result)
+        return BudgetedFit(result.best_estimator_, result.best, result)
 
     try:
         if result.interrupted:
             raise KeyboardInterrupt
         return best()
     except KeyboardInterrupt:
-        raise Interrupted(result, best) from None
+        raise Interrupted(result, lambda: best().model) from None
 
 
-def _allows_comparison(sample: Sample, protocol: Protocol) -> bool:
-    """Return False if the table is too small for the folds; raise ValueError for its groups."""
+def _no_comparison(sample: Sample, protocol: Protocol) -> str:
+    """Return why the table is too small for the folds, or ""; raise ValueError for its groups."""
     protocol.metric_for(sample.task)
     try:
         check_folds(without_rare_classes(sample, protocol.folds), settled(protocol, sample))
-    except ValueError:
+    except ValueError as error:
         if sample.groups is not None:
             raise
-        return False
-    return True
+        return f"LAB-RBF is not compared with other methods: {error}"
+    return ""
 
 
 def compare_sample(
@@ -276,6 +309,7 @@ def compare_sample(
     progress: Progress | bool | None = False,
     command: str | None = None,
     fitted: Mapping[str, FittedMethod] | None = None,
+    spent: float = 0.0,
 ) -> ComparisonResult:
     """Compare methods on a sample; see `compare`.
 
@@ -290,6 +324,8 @@ def compare_sample(
         Command line that repeats the comparison, shown in the report.
     fitted : mapping of str to FittedMethod, optional
         Models already fitted to all rows, by method name.
+    spent : float, default=0.0
+        Seconds of the budget that are over.
     """
     start = time.perf_counter()
     if budget is not None:
@@ -312,9 +348,10 @@ def compare_sample(
         protocol,
         [method for method in chosen if not refused[method.name]],
         Journal(cache, key, resume=resume),
-        budget=None if budget is None else budget - (time.perf_counter() - start),
-        selective=methods is None and budget is not None,
+        budget=budget,
+        spent=spent + time.perf_counter() - start,
         final_fits=1.25,  # a fit on all rows takes about 1.25 times as long as a fit in a fold
+        fitted=tuple(fitted),
         n_jobs=n_jobs,
         executor=executor,
         progress=ProgressLines(metric, protocol) if progress is True else progress or None,
@@ -331,7 +368,8 @@ def compare_sample(
         protocol=protocol,
         methods=tuple(entries),
         records=records,
-        seconds=time.perf_counter() - start,
+        seconds=spent + time.perf_counter() - start,
+        spent=spent,
         budget=budget,
         interrupted=race.interrupted,
         environment={
@@ -374,12 +412,11 @@ def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
     failed = [record["error"] or "" for record in records if record["status"] == "error"]
     if failed and len(failed) == len(records):
         return "error", failed[0]
-    if name in race.dropped:
-        return "left", race.dropped[name]
     some = f"{len(failed)} failed: {failed[0]}" if failed else ""
     if race.is_done(name):
         return "done", some
-    return "cut", "; ".join(filter(None, [race.reason(name), some]))
+    status: Status = "unfinished" if race.is_unfinished(name) else "cut"
+    return status, "; ".join(filter(None, [race.reason(name), some]))
 
 
 def _facts_of(sample: Sample) -> dict[str, Any]:

@@ -7,10 +7,10 @@ with different tasks and metrics can be combined.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from pliant.comparison.blend import (
     BlendClassifier,
     BlendOutcome,
     BlendRegressor,
-    held_out_values,
     learn_blend,
-    losses_of,
 )
 from pliant.comparison.cells import FittedMethod, fit_apart, fit_default
 from pliant.comparison.folds import outer_split
 from pliant.comparison.metrics import Metric, metric_of
-from pliant.comparison.protocol import BLEND, DUMMY, Entry, Protocol, Record
+from pliant.comparison.protocol import BLEND, DEFAULT, DUMMY, Entry, Protocol, Record
 from pliant.comparison.reading import from_frames
 from pliant.comparison.sample import Sample
 from pliant.comparison.standings import Standing, finished, held_out_share, interval_of, standings
@@ -50,6 +48,15 @@ class Source:
     methods: tuple[Method, ...]
     n_jobs: int | None = None
     fitted: Mapping[str, FittedMethod] = field(default_factory=dict)  # to all rows, by name
+
+
+class Step(NamedTuple):
+    """The recommended model after a method has finished, and its expected score."""
+
+    seconds: float  # from the start
+    added: str  # the method
+    best: str  # "blend" or a method
+    mean: float | None
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,7 @@ class Outcome:
     environment: dict[str, str]
     command: str | None = None
     source: Source | None = None
+    spent: float = 0.0
 
     @property
     def task(self) -> str:
@@ -159,6 +167,34 @@ class Outcome:
         low, high = (None, None) if around is None else around[1:]
         return Expected(means.get(self.metric.name), low, high, means)
 
+    @cached_property
+    def history(self) -> list[Step]:
+        """The recommended model after each method had all folds of the first repeat, by time.
+
+        A LAB-RBF model that was fitted to all rows before the comparison comes first; its score is
+        that of the folds.
+        """
+        first = [record for record in self.records if record["repeat"] == 0]
+        cells = finished(self.methods, first)
+        ended = {
+            name: max(record.get("at", 0.0) for record in mine.values())
+            for name, mine in cells.items()
+            if len(mine) == self.protocol.folds and name != DUMMY
+        }
+        if self.spent and DEFAULT in ended:
+            ended[DEFAULT] = self.spent
+        steps, names = [], set[str]()
+        for name in sorted(ended, key=lambda name: ended[name]):
+            names.add(name)
+            part = replace(
+                self,
+                methods=tuple(entry for entry in self.methods if entry.name in names),
+                records=tuple(record for record in first if record["method"] in names),
+            )
+            if part.best is not None:
+                steps.append(Step(ended[name], name, part.best, part.expected.mean))
+        return steps
+
     def fit_best(self, method: str | None = None) -> Any:
         """Fit the recommended model on all rows.
 
@@ -204,25 +240,6 @@ class Outcome:
     def best_estimator_(self) -> Any:
         """The recommended model, fitted on all rows by `fit_best` on first access."""
         return self.fit_best()
-
-    def gains_over(self, name: str) -> bool:
-        """Return True if held-out rows show that the recommended model is better than a method.
-
-        The mean decrease of the squared error or the log loss must exceed half its standard error.
-        """
-        cells = finished(self.methods, self.records)
-        if self.blend is None or self.best in (None, name) or not cells.get(name):
-            return False
-        truth = {int(row): value for row, value in self.truth.items()}
-        y = np.array([truth[int(row)] for row in self.blend.rows])
-        values, rows = self.blend.values, self.blend.rows
-        best = values if self.best == BLEND else held_out_values(cells[str(self.best)], rows)
-        others = held_out_values(cells[name], rows)
-        if best is None or others is None:
-            return False
-        classes = self.blend.classes
-        gains = losses_of(others, y, classes) - losses_of(best, y, classes)
-        return bool(gains.mean() > 0.5 * gains.std() / max(1, len(gains) - 1) ** 0.5)
 
     def fit_on_first_fold(self) -> Any:
         """Fit the recommended model on the training rows of the first fold, for plots."""

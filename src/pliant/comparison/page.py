@@ -41,6 +41,10 @@ SECTIONS = {
         "What matters",
         "For the recommended model, fitted on the training rows of the first fold.",
     ),
+    "history": (
+        "What the budget bought",
+        "The recommended model each time a method has finished its folds, scored on these folds.",
+    ),
     "costs": ("Costs and settings", ""),
     "messages": ("Warnings and errors", "Each message is listed once, with the number of folds."),
     "protocol": ("How it was measured", ""),
@@ -207,6 +211,7 @@ def _sections(result: Outcome, prefix: str, level: int) -> list[tuple[str, str, 
         "weights": drawn.get("weights", _only_member(result)),
         "predictions": drawn.get("predictions"),
         "importance": drawn.get("importance"),
+        "history": _history(result, drawn.get("history")),
         "costs": _costs(result),
         "messages": _messages(result),
         "protocol": _protocol(result),
@@ -265,6 +270,14 @@ def _only_member(result: Outcome) -> Element | None:
         return None
     (title,) = (entry.title for entry in result.methods if entry.name == result.best)
     return tag("p", f"{title} has all the weight, so it is used alone.")
+
+
+def _history(result: Outcome, curve: Element | None) -> Content:
+    rows = sentences.history_rows(result)
+    if not rows:
+        return None
+    table = _table("Best model over time", list(rows[0]), [list(row.values()) for row in rows])
+    return table, tag("p", sentences.next_steps(result)), curve
 
 
 def _costs(result: Outcome) -> Content:

@@ -57,7 +57,7 @@ def can_draw() -> bool:
 
 
 def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
-    """Draw the plots of each section: "scores", "weights", "predictions", "importance".
+    """Draw the plots of each section: "scores", "history", "weights", "predictions", "importance".
 
     A plot that fails for any reason is left out, with a warning.
     """
@@ -78,6 +78,8 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     blend, best = result.blend, result.best
     if any(known(s.low) for s in result.standings()):
         yield "scores", _scores, result
+    if result.budget is not None and sum(known(step.mean) for step in result.history) > 1:
+        yield "history", _history, result
     if blend is not None:
         if len(blend.weights) > 1:
             yield "weights", _weights, result
@@ -175,6 +177,15 @@ def _scores(result: Outcome, ax: Any) -> str:
     ax.set_xlabel(result.metric.title)
     far = "" if near.all() else f"; not shown because much worse: {', '.join(names[~near])}"
     return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
+
+
+def _history(result: Outcome, ax: Any) -> str:
+    steps = [step for step in result.history if known(step.mean)]
+    ax.figure.set_size_inches(WIDTH, 2.6)
+    times, means = [step.seconds for step in steps], [step.mean for step in steps]
+    ax.step(times, means, where="post", color=BLUE, marker="o", markersize=3.0)
+    ax.set(xlabel="seconds", ylabel=result.metric.title)
+    return f"Expected {result.metric.title} of the best model so far, over time"
 
 
 def _weights(result: Outcome, ax: Any) -> str:

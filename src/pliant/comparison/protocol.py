@@ -13,7 +13,7 @@ from pliant.core.validation import check_integer
 Place: TypeAlias = tuple[int, int]
 """A repeat and a fold, counted from 0."""
 
-Status: TypeAlias = Literal["done", "cut", "left", "error", "skipped"]
+Status: TypeAlias = Literal["done", "cut", "unfinished", "error", "skipped"]
 """The status of a method; see `Entry`."""
 
 DEFAULT, REFERENCE, DUMMY, BLEND = "lab-rbf", "svm", "dummy", "blend"
@@ -107,7 +107,9 @@ class Record(TypedDict):
     ``scores`` maps each metric to its score, or None if undefined. ``rows`` contains the numbers of
     "train" and "test" rows, ``chosen`` the settings of a search, ``support`` the number of support
     points, ``gap`` the largest certified relative gap, and ``size_bytes`` the size of the pickled
-    model. A cell that ``crashed`` is not written to the journal, so it is repeated on resume.
+    model. ``at`` is the end in seconds from the start of the comparison, or of the one that it
+    resumes. A cell that ``crashed`` is not written to the journal, so it is repeated on
+    resume.
     """
 
     method: str
@@ -124,6 +126,7 @@ class Record(TypedDict):
     seconds: NotRequired[dict[str, float]]
     size_bytes: NotRequired[int]
     warnings: NotRequired[list[str]]
+    at: NotRequired[float]
     crashed: NotRequired[bool]
 
 
@@ -141,9 +144,9 @@ class Entry:
     name, title, summary : str
     kind : {"learned kernel", "baseline", ""}
         Empty for the blend.
-    status : {"done", "cut", "left", "error", "skipped"}
-        In order: all folds finished; stopped by the budget; dropped after the first fold; no fold
-        succeeded; not run.
+    status : {"done", "cut", "unfinished", "error", "skipped"}
+        In order: all folds finished; stopped by the budget; stopped by the budget while another
+        method has all folds, so unranked; no fold succeeded; not run.
     reason : str
         Reason for missing folds, or "".
     blends : bool

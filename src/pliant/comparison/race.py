@@ -1,19 +1,21 @@
 """Run the methods of a comparison fold by fold, in parallel, within a time budget.
 
-A *cell* is one method, fitted and scored on one fold. After the first fold, methods too slow for
-the budget or too inaccurate for the blend are dropped. The remaining methods run all folds of the
-first repeat. Slow methods return if time is left. A further repeat starts only if the remaining
-time is expected to suffice, so that all methods share their folds. The budget limits which cells
-run; it does not affect their scores.
+A *cell* is one method, fitted and scored on one fold. Every method runs the first fold. Then one
+method after the other runs the other folds of the first repeat: the best on the first fold, the
+dummy, and the others by increasing time, as long as their folds fit into the time left. This choice
+is made anew before each cell, so a method that seemed too slow runs if others took less time than
+expected. A further repeat starts only if it fits into the time left, and the methods with all folds
+share it. The budget limits which cells run; it does not affect their scores.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 from typing import Any, TypeAlias
 
@@ -56,10 +58,6 @@ EARLY = (DEFAULT, REFERENCE, DUMMY, "linear", "boosting")
 FIRST_SHARE = 1 / 3
 """Maximum share of the budget for one method on the first fold; 20 s are always allowed."""
 
-HOPELESS, KEPT = 1.5, 3
-"""A method is dropped if its loss on the first fold is significantly above `HOPELESS` times the
-lowest loss; the `KEPT` best methods always stay."""
-
 
 @dataclass(frozen=True)
 class RaceState:
@@ -80,10 +78,10 @@ class RaceState:
 class Race:
     """Run every method on every fold, except for results that the journal file already contains.
 
-    The `budget` is the time in seconds for all cells plus `final_fits` fits of each method. If
-    `selective`, methods too inaccurate for a blend are dropped after the first fold. `n_jobs` cells
-    run at the same time (None or -1: one per core), in processes or in an `executor`. Where no
-    process can be started, this one runs them one after another.
+    The `budget` is the time in seconds, of which `spent` are over, for all cells plus `final_fits`
+    fits of each method that is not among the `fitted` ones. `n_jobs` cells run at the same time
+    (None or -1: one per core), in processes or in an `executor`. Where no process can be started,
+    this one runs them one after another.
 
     Attributes
     ----------
@@ -91,8 +89,6 @@ class Race:
         True after Ctrl-C.
     records : dict of Cell to Record
         Finished cells.
-    dropped : dict of str to str
-        Reasons why methods were dropped after the first fold, by method name.
     """
 
     sample: Sample
@@ -100,8 +96,9 @@ class Race:
     methods: Sequence[Method]
     journal: Journal
     budget: float | None = None
-    selective: bool = True
+    spent: float = 0.0
     final_fits: float = 0.0
+    fitted: Collection[str] = ()
     n_jobs: int | None = None
     executor: Any = None
     progress: Progress | None = None
@@ -116,21 +113,19 @@ class Race:
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, tuple[Future[Record], float]] = {}  # with the start time
         self._cut: dict[str, str] = {}
-        self._has_dropped = False
-        self._slow: dict[str, float] = {}  # seconds of a fold of the methods dropped for their time
         self._began, self._ends = time.monotonic(), inf
         self.interrupted: bool = False
-        self.dropped: dict[str, str] = {}
         self.records: dict[Cell, Record] = {}
         for name, key in self._keys.items():
             for place in self.protocol.places():
                 if record := self.journal.find(key, Cell(name, *place)):
                     self.records[cell_of(record)] = record
+        self._before = max((r.get("at", 0.0) for r in self.records.values()), default=self.spent)
 
     def run(self) -> None:
         """Run the cells without a record until all are done or the time budget runs out."""
         self._began = time.monotonic()
-        self._ends = inf if self.budget is None else self._began + self.budget
+        self._ends = inf if self.budget is None else self._began + self.budget - self.spent
         threads = ThreadPoolExecutor(self._at_a_time)
         try:
             while self._start_cells(threads):
@@ -150,13 +145,27 @@ class Race:
     def is_done(self, name: str) -> bool:
         """Return True if a method has records for all folds of the started repeats."""
         repeats = {cell.repeat for cell in self.records} or {0}
-        places = [place for place in self.protocol.places() if place[0] in repeats]
-        return all(Cell(name, *place) in self.records for place in places)
+        return all(place in self._places_of(name) for place in self._places(repeats))
+
+    def is_unfinished(self, name: str) -> bool:
+        """Return True if another method has all folds of the first repeat, and this one has not."""
+        first = set(self._places([0]))
+        have_all = {n for n in self._methods if first <= self._places_of(n)}
+        return name not in have_all and bool(have_all - {DUMMY})
 
     def reason(self, name: str) -> str:
         """Return the reason why a method has no records for some folds."""
-        otherwise = "interrupted" if self.interrupted else "the budget ran out"
-        return {**self.dropped, **self._cut}.get(name, otherwise)
+        if self.interrupted:
+            return "interrupted"
+        if name in self._cut:
+            return self._cut[name]
+        took, missing = self._expected(name), self._missing(name)
+        if not took or not missing:
+            return "the budget ran out"
+        return (
+            f"a fold takes {seconds(took)}; its other folds need about "
+            f"{seconds(took * missing / self._at_a_time)} more"
+        )
 
     def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
         """Start cells until `n_jobs` run; return True if any is running."""
@@ -175,27 +184,59 @@ class Race:
         return bool(self._running)
 
     def _next_cell(self) -> Cell | None:
-        """Return the next cell to run: fold by fold, methods in order within a fold."""
-        first = self.protocol.places()[0]
-        for place in self.protocol.places():
-            if place != first and not self._has_dropped:
-                if self._running:
-                    return None  # wait for the first fold of all methods before dropping any
-                self._drop_methods(first)
-            if place[0] > 0 and place[1] == 0:
-                if self._readmit():
-                    return self._next_cell()
-                if not self._repeat_fits(place[0]):
-                    return None
-            for name in self._methods:
-                cell = Cell(name, *place)
-                if self._is_open(cell):
-                    return cell
+        """Return the next cell to run, or None to wait for running cells or to end."""
+        first, *others = self._places([0])
+        if cell := self._first_open(product([first], self._methods)):
+            return cell
+        if any(cell.place == first for cell in self._running):
+            return None  # wait for the times of all methods
+        if cell := self._first_open((place, n) for n in self._affordable() for place in others):
+            return cell
+        whole = [name for name in self._methods if not self._missing(name)]
+        for repeat in range(1, self.protocol.repeats):
+            if not self._repeat_fits(repeat, whole):
+                return None
+            if cell := self._first_open(product(self._places([repeat]), whole)):
+                return cell
         return None
 
+    def _affordable(self) -> list[str]:
+        """Return the methods whose folds of the first repeat fit into the time left.
+
+        In their order: the best on the first fold, the dummy, methods with further folds, and the
+        others by increasing time. The best one always runs if only the dummy fits.
+        """
+        losses = {name: loss for name in self._methods if (loss := self._first_loss(name)) < inf}
+        best = min(losses, key=lambda name: losses[name], default=None)
+        took = {n: self._expected(n) for n in self._methods if n not in self._cut}
+        left, chosen = self._ends - time.monotonic(), []
+        begun = {
+            cell.method for cell in [*self.records, *self._running] if cell.fold or cell.repeat
+        }
+        for name in sorted(took, key=lambda n: (n != best, n != DUMMY, n not in begun, took[n])):
+            needed = took[name] * (self._missing(name) + self._final_fits(name)) / self._at_a_time
+            if needed <= left or name == DUMMY:
+                left -= needed
+                chosen.append(name)
+        return chosen if set(chosen) - {DUMMY} or best is None else [best, *chosen]
+
+    def _first_open(self, cells: Iterable[tuple[Place, str]]) -> Cell | None:
+        """Return the first open cell of given folds and methods."""
+        return next(filter(self._is_open, (Cell(name, *place) for place, name in cells)), None)
+
+    def _places(self, repeats: Collection[int]) -> list[Place]:
+        return [place for place in self.protocol.places() if place[0] in repeats]
+
+    def _places_of(self, name: str) -> set[Place]:
+        """Return the folds for which a method has records."""
+        return {cell.place for cell in self.records if cell.method == name}
+
+    def _missing(self, name: str) -> int:
+        """Return the number of folds of the first repeat that a method has no record for."""
+        return len(set(self._places([0])) - self._places_of(name))
+
     def _is_open(self, cell: Cell) -> bool:
-        gone = cell.method in self._cut or cell.method in self.dropped
-        return not (gone or cell in self.records or cell in self._running)
+        return not (cell.method in self._cut or cell in self.records or cell in self._running)
 
     def _store(self, cell: Cell, record: Record) -> None:
         took = time.monotonic() - self._running.pop(cell)[1]
@@ -205,54 +246,26 @@ class Race:
             self._cut[cell.method] = "the budget ran out" if at_end else slow
             return
         self.records[cell] = record
+        record["at"] = self._before + time.monotonic() - self._began
         if not record.pop("crashed", False):
             self.journal.add(self._keys[cell.method], record)
 
-    def _drop_methods(self, first: Place) -> None:
-        """After the first fold, drop methods too inaccurate for a blend or too slow."""
-        self._has_dropped = True
-        losses = {
-            name: row_losses(self.sample, record)
-            for name in self._methods
-            if (record := self.records.get(Cell(name, *first))) and record.get("kept")
-        }
-        if self.selective and losses:
-            self.dropped |= hopeless(losses)
-        best = min(losses, key=lambda name: float(losses[name].mean()), default=None)
-        took = {n: s for n in self._methods if (s := self._expected(n)) and n not in self.dropped}
-        left = self._ends - time.monotonic()
-        # Keep the dummy and the best method, then the fastest, as long as they fit into the time.
-        for name in sorted(took, key=lambda n: (n != DUMMY, n != best, took[n])):
-            needed = self._needed(name)
-            if needed <= left or name == DUMMY:
-                left -= needed
-            else:
-                self._slow[name] = took[name]
-                self.dropped[name] = f"too slow for the budget: {seconds(took[name])} for a fold"
+    def _first_loss(self, name: str) -> float:
+        """Return a method's mean loss on the stored rows of the first fold, or inf."""
+        record = self.records.get(Cell(name, *self.protocol.places()[0]))
+        if record is None or record.get("kept") is None:
+            return inf
+        return float(row_losses(self.sample, record).mean())
 
-    def _needed(self, name: str) -> float:
-        """Return the seconds for the other folds of the first repeat and the final fits."""
-        folds = self.protocol.folds - 1 + self.final_fits
-        return self._expected(name) * folds / self._at_a_time
+    def _final_fits(self, name: str) -> float:
+        return 0.0 if name in self.fitted else self.final_fits
 
-    def _readmit(self) -> bool:
-        """Let the fastest of the slow methods return if its folds fit into the time left."""
-        kept = [name for name in self._methods if name not in self.dropped | self._cut]
-        finals = sum(map(self._expected, kept)) * self.final_fits / self._at_a_time
-        left = self._ends - time.monotonic() - finals
-        name = min(self._slow, key=lambda name: self._slow[name], default=None)
-        if name is None or self._needed(name) > left:
-            return False
-        del self._slow[name], self.dropped[name]
-        return True
-
-    def _repeat_fits(self, repeat: int) -> bool:
+    def _repeat_fits(self, repeat: int, names: Sequence[str]) -> bool:
         """Return True if a repeat and the final fits should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
-        active = [name for name in self._methods if name not in self.dropped | self._cut]
-        fits = self.protocol.folds + self.final_fits
-        needed = sum(map(self._expected, active)) * fits / self._at_a_time
+        fits = ((name, self.protocol.folds + self._final_fits(name)) for name in names)
+        needed = sum(self._expected(name) * n for name, n in fits) / self._at_a_time
         return needed <= self._ends - time.monotonic()
 
     def _expected(self, name: str) -> float:
@@ -271,7 +284,8 @@ class Race:
         left = None if self.budget is None else max(0.0, self._ends - time.monotonic())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
-        self.progress(RaceState(records, running, waiting, time.monotonic() - self._began, left))
+        elapsed = self.spent + time.monotonic() - self._began
+        self.progress(RaceState(records, running, waiting, elapsed, left))
 
 
 def row_losses(sample: Sample, record: Record) -> Array:
@@ -283,51 +297,50 @@ def row_losses(sample: Sample, record: Record) -> Array:
     return losses_of(values, sample.y[kept["rows"]], classes)
 
 
-def hopeless(losses: dict[str, Array]) -> dict[str, str]:
-    """Return the methods to drop for their losses on a fold, with reasons.
-
-    A method with row losses l is dropped if mean(l - b) - 2 se(l - b) > (HOPELESS - 1) mean(b),
-    where b are the row losses of the best method. The best `KEPT` methods always stay, and so does
-    the dummy, as a baseline.
-    """
-    ranked = sorted(losses, key=lambda name: float(losses[name].mean()))
-    best = losses[ranked[0]]
-    out = {}
-    for name in ranked[KEPT:]:
-        d = losses[name] - best
-        surely = float(d.mean()) - 2.0 * float(d.std()) / max(1.0, len(d) - 1) ** 0.5
-        if surely > (HOPELESS - 1) * float(best.mean()) and name != DUMMY:
-            out[name] = "the loss on the first fold is much higher than the lowest loss"
-    return out
-
-
 class ProgressLines:
-    """Print a line to stderr, starting with `title`, each time all methods finish a fold."""
+    """Print a line to stderr, starting with `title`, when more folds or methods have finished."""
 
     def __init__(self, metric: Metric, protocol: Protocol, title: str = "") -> None:
         self._metric, self._protocol = metric, protocol
         self._title = f"{title}: " if title else ""
-        self._shown = -1
+        self._shown: tuple[int, list[str]] | None = None
 
     def __call__(self, state: RaceState) -> None:
-        """Print a line if another fold is finished."""
-        if self._shown < 0:
-            self._shown = 0
+        """Print a line if the methods with scores, or their number of folds, have changed."""
+        if self._shown is None:
             fits = count(len(state.records) + state.remaining, "fit")
             self._print(f"at most {fits} on {count(self._protocol.folds, 'fold')}")
-        running = {cell.place for cell in state.running}
-        folds = {(r["repeat"], r["fold"]) for r in state.records if r["status"] == "done"}
-        if len(folds - running) <= self._shown:
+            self._shown = 0, []
+        n_folds, names = self._finished(state)
+        if not names or (n_folds, names) == self._shown:
             return
-        self._shown = len(folds - running)
+        self._shown = n_folds, names
         titles = {name: method.title for name, method in (METHODS | BASELINES).items()}
-        names = dict.fromkeys(record["method"] for record in state.records)
         entries = [Entry(name, titles.get(name, name), "", "", "done") for name in names]
         places = standings(entries, state.records, self._metric, self._protocol)
         best = [f"{s.method.title} {fixed(s.mean, 3)}" for s in places if s.mean is not None][:4]
         scores = f"{self._metric.title} {', '.join(best)}" if best else "no score yet"
         left = "" if state.seconds_left is None else f", {seconds(state.seconds_left)} left"
-        self._print(f"{count(self._shown, 'fold')} after {seconds(state.seconds)}{left}: {scores}")
+        done = f"{count(n_folds, 'fold')} of {count(len(names), 'method')}"
+        self._print(f"{done} after {seconds(state.seconds)}{left}: {scores}")
+
+    def _finished(self, state: RaceState) -> tuple[int, list[str]]:
+        """Return a number of folds and the methods that have finished them.
+
+        At first it is one fold, then the folds of the first repeat, and then those of each repeat.
+        """
+        have: dict[str, set[Place]] = {}
+        for record in state.records:
+            if record["status"] == "done":
+                have.setdefault(record["method"], set()).add((record["repeat"], record["fold"]))
+        places, folds = self._protocol.places(), self._protocol.folds
+        names = [name for name in have if have[name].issuperset(places[:folds])]
+        if set(names) - {DUMMY}:
+            shared = set.intersection(*(have[name] for name in names))
+            return len(shared) // folds * folds, names
+        if any(cell.place == places[0] for cell in state.running):
+            return 0, []
+        return 1, [name for name in have if places[0] in have[name]]
 
     def _print(self, text: str) -> None:
         line = remove_controls(f"{self._title}{text}".replace("−", "-"))  # for ASCII terminals

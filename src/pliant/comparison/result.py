@@ -12,7 +12,7 @@ from pliant.comparison.page import write_report
 from pliant.comparison.protocol import Entry, Protocol
 from pliant.comparison.sentences import as_html, as_text, sentence
 
-PLAIN = ("sample", "truth", "seconds", "budget", "interrupted", "environment", "command")
+PLAIN = ("sample", "truth", "seconds", "budget", "spent", "interrupted", "environment", "command")
 """Attributes of a result that are plain data."""
 
 
@@ -33,8 +33,8 @@ class ComparisonResult(Outcome):
         All requested methods, in order.
     records : tuple of Record
         Finished cells, ordered by method and fold; see `pliant.comparison.protocol.Record`.
-    seconds : float
-        Elapsed time.
+    seconds, spent : float
+        Elapsed time, and the part of it before the comparison.
     budget : float or None
     interrupted : bool
     environment : dict

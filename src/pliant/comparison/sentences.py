@@ -61,9 +61,19 @@ def warnings_of(result: Outcome) -> list[str]:
         texts.append(f"scores on {folds} are uncertain: {how} would help")
     elif sample["rows"] < 200:
         texts.append(f"with only {sample['rows']} rows, scores on new rows may differ a lot")
+    if is_no_better(result):
+        constant = "the most frequent class" if classes else "the mean"
+        texts.append(f"this is no better than always predicting {constant}")
     if result.interrupted:
         texts.append("the comparison was interrupted, so some methods are missing")
     return texts
+
+
+def is_no_better(result: Outcome) -> bool:
+    """Return True if the recommended model has no better mean score than the dummy."""
+    dummy = next((s.mean for s in result.standings() if s.method.name == DUMMY), None)
+    mean, sign = result.expected.mean, 1 if result.metric.higher_is_better else -1
+    return known(dummy) and known(mean) and sign * (mean - dummy) <= 0
 
 
 def _claim(result: Outcome) -> str:
@@ -96,7 +106,12 @@ def _claim(result: Outcome) -> str:
 def missing_of(result: Outcome) -> list[str]:
     """Return one line per reason for missing folds, with the affected methods."""
     titles: dict[tuple[str, str], list[str]] = {}
-    words = {"skipped": "not tried", "error": "failed", "cut": "cut short", "left": "dropped early"}
+    words = {
+        "skipped": "not tried",
+        "error": "failed",
+        "cut": "cut short",
+        "unfinished": "not finished",
+    }
     for entry in result.methods:
         if entry.status != "done":
             reason = (words[entry.status], printable(entry.reason, 300))
@@ -107,9 +122,48 @@ def missing_of(result: Outcome) -> list[str]:
     ]
 
 
+def history_rows(result: Outcome) -> list[dict[str, str]]:
+    """Return the recommended model after each method as text; empty without a budget."""
+    if result.budget is None:
+        return []
+    titles = {entry.name: entry.title for entry in result.methods} | {BLEND: "Blend"}
+    digits = decimals([step.mean for step in result.history], [None])
+    return [
+        {
+            "after": seconds(step.seconds),
+            "finished": titles[step.added],
+            "best model": titles[step.best],
+            result.metric.title: fixed(step.mean, digits),
+        }
+        for step in result.history
+    ]
+
+
+def next_steps(result: Outcome) -> str:
+    """Return what a larger budget would add, or "" without a budget."""
+    if result.budget is None or result.interrupted or not result.records:
+        return ""
+    open_ = [e.title for e in result.methods if e.status in ("unfinished", "cut")]
+    if open_:
+        return f"A larger budget would run the missing folds of {listed(open_, len(open_))}."
+    repeats = {record["repeat"] for record in result.records}
+    if len(repeats) < result.protocol.repeats:
+        return "All methods have all folds; a larger budget would repeat them with new folds."
+    return "All methods have all folds of all repeats; a larger budget would add nothing."
+
+
+def history_text(result: Outcome) -> str:
+    """Return the recommended models over time in one paragraph; "" without a budget."""
+    rows, score = history_rows(result), result.metric.title
+    parts = [f"{row['best model']} {row[score]} after {row['after']}" for row in rows]
+    told = f"Best model over time: {'; '.join(parts)}." if parts else ""
+    return f"{told} {next_steps(result)}".strip()
+
+
 def leaderboard_rows(result: Outcome, every_metric: bool = False) -> list[dict[str, str]]:
     """Return the leaderboard's rows as text: the blend, then scored methods, best first."""
-    places = [s for s in result.standings() if s.mean is not None and s.method.status != "left"]
+    finished = (s for s in result.standings() if s.method.status != "unfinished")
+    places = [s for s in finished if s.mean is not None]
     digits, metric, weights = digits_of(places), result.metric, result.weights
     score = f"{metric.title}{'' if metric.higher_is_better else ' (lower is better)'}"
     rows = [
@@ -163,7 +217,8 @@ def leaderboard_text(result: Outcome) -> str:
 def as_text(result: Outcome) -> str:
     """Return a headline, the leaderboard, the recommendation, and methods with missing folds."""
     missing = "\n".join(map(wrap, missing_of(result)))
-    blocks = (_headline(result), leaderboard_text(result), wrap(sentence(result)), missing)
+    told = wrap(sentence(result)), missing, wrap(history_text(result))
+    blocks = (_headline(result), leaderboard_text(result), *told)
     return "\n\n".join(block for block in blocks if block)
 
 

@@ -95,7 +95,7 @@ def standings(
     """
     cells = finished(methods, records)
     scored = {name: scores_of(mine, metric.name) for name, mine in cells.items()}
-    staying = [entry.name for entry in methods if entry.status != "left"]
+    staying = [entry.name for entry in methods if entry.status != "unfinished"]
     common, ranked = common_folds({name: scored[name].keys() for name in staying})
     for name in ranked:
         cells[name] = {place: cells[name][place] for place in sorted(common)}

@@ -99,10 +99,10 @@ def test_warnings_are_listed():
 
 
 PICTURES = {
-    "classes": "Mean Weights: Calibration Confusion",
-    "numbers": "Mean Weights: True",
+    "classes": "Mean Weights: Calibration Confusion Expected",
+    "numbers": "Mean Weights: True Expected",
     "single": "Mean Calibration Confusion",
-    "several": "Average Mean Weights: Calibration Confusion Mean Weights: True",
+    "several": ("Average Mean Weights: Calibration Confusion Expected Mean Weights: True Expected"),
 }
 
 
@@ -110,6 +110,17 @@ PICTURES = {
 def test_pictures(name):
     alts = [image["attributes"]["alt"] for image in page_of(name).all("img")]
     assert " ".join(alt.split()[0] for alt in alts) == PICTURES[name]
+
+
+def test_what_the_budget_bought():
+    page = page_of("numbers")
+    tables = [[[cell["text"] for cell in row] for row in t["rows"]] for t in page.all("table")]
+    rows = next(rows for rows in tables if rows[0][:2] == ["after", "finished"])
+    assert rows[0][2:] == ["best model", "R2"]
+    assert len(rows) > 2
+    assert rows[-1][2] == "Blend"
+    assert "larger budget would" in page.text
+    assert "What the budget bought" not in page_of("nothing").text
 
 
 def test_single_method_with_all_the_weight():
