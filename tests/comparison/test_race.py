@@ -17,18 +17,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.comparison import BASELINES, BlendClassifier, cells
-from pliant.comparison.cells import close_all, failed, perform, perform_apart, warm_up
+from pliant.comparison.cells import (
+    close_all,
+    failed,
+    fit_apart,
+    perform,
+    perform_apart,
+    warm_up,
+)
 from pliant.comparison.comparing import compare_sample, fit_within
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
 from pliant.comparison.protocol import Cell, Protocol
 from pliant.comparison.race import FIRST_SHARE, Race
 from pliant.comparison.sample import Sample
+from pliant.comparison.search import last_step
 from pliant.registry import METHODS, Method
 from tests.comparison.comparison_cases import fit_here, perform_here, record, without_costs
 
@@ -386,8 +395,44 @@ def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
     assert steps[1].mean == found.result.expected.mean
 
 
+@pytest.mark.parametrize("late", [(), ("linear",), ("linear", "lab-rbf")])
+def test_members_not_fitted_in_time_are_left_out(sample, monkeypatch, late):
+    """The blend of the others has their own weights."""
+
+    def fit_some(sample, protocol, methods, *given, ends):
+        fits = fit_here(sample, protocol, methods, *given)
+        return [None if m.name in late else fit for m, fit in zip(methods, fits, strict=True)]
+
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", fit_some)
+    monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
+    names, options = ["lab-rbf", "linear", "forest"], {"budget": None, "n_jobs": 1}
+    noise = np.random.default_rng(1).normal(size=60)
+    sample = Sample.of(sample.X, (sample.X[:, 0] + noise > 0).astype(int))
+    result = compare_sample(sample, names, PROTOCOL, **options)
+    assert set(result.weights) == set(names)
+    name, model = result.fit_until(time.monotonic() + 600.0)
+    left = [each for each in names if each not in late]
+    expected = compare_sample(sample, left, PROTOCOL, **options)
+    assert name == expected.best
+    if len(left) > 1:
+        assert dict(zip(dict(model.members_), model.weights_, strict=True)) == expected.weights
+    else:
+        assert isinstance(last_step(model), RandomForestClassifier)
+
+
+def test_final_fits_are_stopped_at_the_end(sample):
+    rows, linear, sleeps = np.arange(len(sample.y)), BASELINES["linear"], trouble("sleep")
+    now = time.monotonic()
+    assert fit_apart(sample, PROTOCOL, [linear], rows, ends=now - 1.0) == [None]
+    assert fit_apart(sample, PROTOCOL, [sleeps], rows, ends=now + 1.0) == [None]
+    assert not cells._BUSY
+    (fitted,) = fit_apart(sample, PROTOCOL, [linear], rows, ends=now + 600.0)
+    assert fitted.model.predict(sample.X).shape == (60,)
+
+
 def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
-    def stop(*_):
+    def stop(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)

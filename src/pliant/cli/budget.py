@@ -14,7 +14,7 @@ from pliant.cli.options import TableOptions
 from pliant.cli.outputs import STDOUT, print_result, print_status, write_json
 from pliant.cli.report import format_facts, quote_path
 from pliant.comparison.comparing import BudgetedFit, fit_within
-from pliant.comparison.protocol import DEFAULT, Protocol
+from pliant.comparison.protocol import Protocol
 from pliant.comparison.reading import read_sample
 from pliant.comparison.text import seconds, wrap
 from pliant.core.exceptions import Interrupted
@@ -52,7 +52,7 @@ def fit_within_budget(
         found = fit_within(left, sample, protocol, progress=json != STDOUT, command=command)
     except Interrupted as stop:
         interrupted = True
-        found = BudgetedFit(stop.model, stop.result.best or DEFAULT, stop.result)
+        found = stop.best
     if single and found.result is not None and found.result.best_single is not None:
         name = found.result.best_single.method.name
         found = BudgetedFit(found.result.fit_best(name), name, found.result)

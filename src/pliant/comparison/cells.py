@@ -291,20 +291,32 @@ def fit_apart(
     methods: Sequence[Method],
     rows: Indices,
     n_jobs: int | None = None,
-) -> list[FittedMethod]:
-    """Fit methods on the given rows, in parallel if there are several methods and jobs."""
+    ends: float | None = None,
+) -> list[FittedMethod | None]:
+    """Fit methods on the given rows, in parallel if there are several methods and jobs.
+
+    At `ends`, a ``time.monotonic`` value, unfinished fits are stopped, and None takes their place;
+    where no process can be started, only fits that have not begun are left out.
+    """
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
-    if at_a_time < 2 or not starts_processes():
-        return [fit_method(method, *given, for_new_rows=True) for method in methods]
+    if (at_a_time < 2 and ends is None) or not starts_processes():
+        return [
+            None if is_over(ends) else fit_method(method, *given, for_new_rows=True)
+            for method in methods
+        ]
 
-    def fit_one(method: Method) -> FittedMethod:
-        with _lent_process() as process:
-            task = process.submit(fit_method, method, *given, for_new_rows=True)
-            fitted: FittedMethod = task.result()
-            return fitted
+    def fit_one(method: Method) -> FittedMethod | None:
+        try:
+            with _lent_process() as process:
+                task = process.submit(fit_method, method, *given, for_new_rows=True)
+                left = None if ends is None else max(0.0, ends - time.monotonic())
+                fitted: FittedMethod = task.result(left)
+                return fitted
+        except TimeoutError:
+            return None
 
-    with ThreadPoolExecutor(at_a_time) as threads:
+    with ThreadPoolExecutor(max(1, at_a_time)) as threads:
         try:
             return list(threads.map(fit_one, methods))
         except BaseException:

@@ -270,18 +270,21 @@ def fit_within(
         fitted={DEFAULT: first}, spent=spent,
     )  # fmt: skip
 
+    ends = None if budget is None else start + budget
+
     def best() -> BudgetedFit:
         compared = any(s.rank and s.method.name == DEFAULT for s in result.standings())
-        if result.best is None or not compared:
+        found = result.fit_until(ends) if compared else None
+        if found is None:
             return replace(alone, result=result)
-        return BudgetedFit(result.best_estimator_, result.best, result)
+        return BudgetedFit(found[1], found[0], result)
 
     try:
         if result.interrupted:
             raise KeyboardInterrupt
         return best()
     except KeyboardInterrupt:
-        raise Interrupted(result, lambda: best().model) from None
+        raise Interrupted(result, best) from None
 
 
 def _no_comparison(sample: Sample, protocol: Protocol) -> str:

@@ -1,11 +1,11 @@
 """Run the methods of a comparison fold by fold, in parallel, within a time budget.
 
 A *cell* is one method, fitted and scored on one fold. Every method runs the first fold. Then one
-method after the other runs the other folds of the first repeat: the best on the first fold, the
-dummy, and the others by increasing time, as long as their folds fit into the time left. This choice
-is made anew before each cell, so a method that seemed too slow runs if others took less time than
-expected. A further repeat starts only if it fits into the time left, and the methods with all folds
-share it. The budget limits which cells run; it does not affect their scores.
+method after the other runs the other folds of the first repeat: the best on the first fold,
+LAB-RBF, the dummy, and the others by increasing time, as long as their folds fit into the time
+left. This choice is made anew before each cell, so a method that seemed too slow runs if others
+took less time than expected. A further repeat starts only if it fits into the time left, and the
+methods with all folds share it. The budget limits which cells run; it does not affect their scores.
 """
 
 from __future__ import annotations
@@ -177,6 +177,8 @@ class Race:
             deadline = self._ends
             if self.budget is not None and cell.place == self.protocol.places()[0]:
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
+            elif cell.repeat > 0:
+                deadline -= self._time_for_final_fits()
             task = self.sample, self.protocol, self._methods[cell.method], cell
             ends = None if deadline == inf else deadline
             future = threads.submit(perform_apart, *task, ends, self.executor)
@@ -203,17 +205,18 @@ class Race:
     def _affordable(self) -> list[str]:
         """Return the methods whose folds of the first repeat fit into the time left.
 
-        In their order: the best on the first fold, the dummy, methods with further folds, and the
-        others by increasing time. The best one always runs if only the dummy fits.
+        In their order: the best on the first fold, LAB-RBF and the dummy; methods with further
+        folds; and the others by increasing time. The best one runs if none but the dummy fits.
         """
         losses = {name: loss for name in self._methods if (loss := self._first_loss(name)) < inf}
         best = min(losses, key=lambda name: losses[name], default=None)
         took = {n: self._expected(n) for n in self._methods if n not in self._cut}
-        left, chosen = self._ends - time.monotonic(), []
+        left, chosen, first = self._ends - time.monotonic(), [], [best, DEFAULT, DUMMY]
+        place = {name: first.index(name) if name in first else 3 for name in took}
         begun = {
             cell.method for cell in [*self.records, *self._running] if cell.fold or cell.repeat
         }
-        for name in sorted(took, key=lambda n: (n != best, n != DUMMY, n not in begun, took[n])):
+        for name in sorted(took, key=lambda n: (place[n], n not in begun, took[n])):
             needed = took[name] * (self._missing(name) + self._final_fits(name)) / self._at_a_time
             if needed <= left or name == DUMMY:
                 left -= needed
@@ -260,13 +263,18 @@ class Race:
     def _final_fits(self, name: str) -> float:
         return 0.0 if name in self.fitted else self.final_fits
 
+    def _time_for_final_fits(self) -> float:
+        """Return the expected seconds of the final fits of all methods with all folds."""
+        whole = [name for name in self._methods if not self._missing(name)]
+        fits = (self._expected(name) * self._final_fits(name) for name in whole)
+        return sum(fits) / self._at_a_time
+
     def _repeat_fits(self, repeat: int, names: Sequence[str]) -> bool:
         """Return True if a repeat and the final fits should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
-        fits = ((name, self.protocol.folds + self._final_fits(name)) for name in names)
-        needed = sum(self._expected(name) * n for name, n in fits) / self._at_a_time
-        return needed <= self._ends - time.monotonic()
+        needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
+        return needed + self._time_for_final_fits() <= self._ends - time.monotonic()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method; 0 without finished cells."""

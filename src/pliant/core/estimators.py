@@ -3,11 +3,10 @@
 # ruff: noqa: D102
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 if TYPE_CHECKING:
-    from typing import Any, Self
-
     import numpy as np
     import numpy.typing as npt
 
@@ -66,3 +65,26 @@ else:
             super().__init_subclass__(**options)
             if "transform" in vars(cls):  # with the names of `set_output`
                 cls.transform = reads(cls.transform)
+
+
+class NestedSettings(BaseEstimator):
+    """Estimator with a parameter that is an object with settings of its own.
+
+    ``set_params(algorithm__linear=True)`` works while the parameter has another value, such as its
+    default: `_settings` maps the parameter to a function that makes the object from that value.
+    """
+
+    _settings: ClassVar[Mapping[str, Callable[[Any], BaseEstimator]]] = {}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of settings, such as ``algorithm__linear``.
+
+        Returns
+        -------
+        self
+        """
+        for name, make in self._settings.items():
+            nested = any(key.startswith(f"{name}__") for key in params)
+            if nested and name not in params and not isinstance(getattr(self, name), BaseEstimator):
+                setattr(self, name, make(getattr(self, name)))
+        return super().set_params(**params)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
@@ -65,7 +66,7 @@ class Interrupted(KeyboardInterrupt):
     ----------
     result : ComparisonResult
     best : callable
-        Returns the best model so far.
+        Returns the best model so far, a `pliant.comparison.comparing.BudgetedFit`.
 
     Attributes
     ----------
@@ -80,10 +81,15 @@ class Interrupted(KeyboardInterrupt):
     def __str__(self) -> str:
         return "the attribute `model` of this exception is the best model so far"
 
+    @cached_property
+    def best(self) -> Any:
+        """The best model so far, with its name and the comparison; fitted on first access."""
+        return self._best()
+
     @property
     def model(self) -> Any:
-        """The best model so far: LAB-RBF, or a better model, fitted on first access."""
-        return self._best()
+        """The best model so far: LAB-RBF, or a better model, fitted within the budget."""
+        return self.best.model
 
 
 set_public_module(

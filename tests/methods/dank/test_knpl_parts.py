@@ -120,7 +120,7 @@ def test_rows_of_f_and_bounds_for_random_partitions(seed, eta, n_parts, predicti
     np.testing.assert_allclose((F * same).sum(axis=1), same.sum(axis=1), rtol=1e-9)
     np.testing.assert_array_equal(F[~same], 1.0)
     assert np.linalg.eigvalsh(F)[0] >= -1e-9
-    options = model.get_params() | {"eta": model.eta_, "eta_scale": 1.0}
+    options = model.get_params(deep=False) | {"eta": model.eta_, "eta_scale": 1.0}
     dank, svm = DANKClassifier(**options), DANKClassifier(**options | {"eta": np.inf})
     slack = 2e-5 * (1 + svm.fit(X, y).objective_)
     assert dank.fit(X, y).objective_ - slack <= model.objective_ <= svm.objective_ + slack

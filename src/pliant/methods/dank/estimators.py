@@ -95,6 +95,7 @@ from pliant.methods.svm.parts import (
     PartResult,
     as_partition,
     kmeans_partition,
+    partition_settings,
     run_parts,
 )
 from pliant.methods.svm.rows import CachedRows
@@ -174,6 +175,7 @@ class BaseHadamard(BaseSVM[TrainingGram]):
         "max_seconds": optional(real_number(above=0)),
         "partition": optional(as_partition),
     }
+    _settings: ClassVar = {"partition": partition_settings}
     _drawings = frozenset({"gram", "adaptation"})
     _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.device import get_device
-from pliant.core.estimators import BaseEstimator
+from pliant.core.estimators import NestedSettings
 from pliant.core.progress import CallbackSupport, Deadline
 from pliant.core.state import reads, updates
 from pliant.core.threads import blas_limited, threads_for
@@ -78,7 +78,7 @@ def _check_algorithm(name: str, value: Any) -> None:
 
 
 @dataclass(eq=False, repr=False)
-class BaseLABRBF(CallbackSupport, BaseEstimator):
+class BaseLABRBF(CallbackSupport, NestedSettings):
     """Mean of several LAB-RBF expansions.
 
     Parameters
@@ -205,6 +205,8 @@ class BaseLABRBF(CallbackSupport, BaseEstimator):
         "warm_start": check_flag,
         "verbose": check_flag,
     }
+
+    _settings: ClassVar = {"algorithm": lambda _: LABRBFAlgorithm()}
 
     n_support: int | Literal["auto"] = "auto"
     _: KW_ONLY

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.estimators import ClassifierMixin, NestedSettings, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Progress, with_callbacks
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
@@ -159,7 +159,7 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
     return np.asarray(counts + sums / (3.0 * (np.abs(sums) + 1.0)))
 
 
-class BaseSVM(CallbackSupport, BaseEstimator, Generic[Base]):
+class BaseSVM(CallbackSupport, NestedSettings, Generic[Base]):
     """Base class of estimators that learn a kernel and solve an SVM dual with it.
 
     A subclass implements `_build_kernel` and `_solve`, and provides `_details` for `summary`.

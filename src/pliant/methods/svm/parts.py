@@ -17,6 +17,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from pliant.core.estimators import BaseEstimator
 from pliant.core.linalg import nearest_rows
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
@@ -37,11 +38,12 @@ SAMPLE, SAMPLE_PER_PART = 20_000, 200
 """Minimum sample size for k-means, in total and per part."""
 
 
-@dataclass(frozen=True)
-class KMeansPartition:
+@dataclass(repr=False)
+class KMeansPartition(BaseEstimator):
     """Settings of a fit in parts, for the parameter ``partition`` of DANK, KNPL and TKL.
 
     ``partition="kmeans"`` is short for ``KMeansPartition()``; a dict holds its keyword arguments.
+    ``set_params(partition__n_parts=4)``, and a grid of such settings, start from any of these.
 
     Parameters
     ----------
@@ -91,6 +93,7 @@ class KMeansPartition:
 def as_partition(name: str, value: Any) -> KMeansPartition:
     """Return the `KMeansPartition` for "kmeans", a dict of settings or a `KMeansPartition`."""
     if isinstance(value, KMeansPartition):
+        value._check_loaded()  # `set_params` does not check
         return value
     if isinstance(value, dict):  # from the command line
         try:
@@ -100,6 +103,11 @@ def as_partition(name: str, value: Any) -> KMeansPartition:
             raise ValueError(f"expected {name} with keys in {known}, got {value!r}") from None
     check_choice(name, value, ("kmeans",))
     return KMeansPartition()
+
+
+def partition_settings(value: Any) -> KMeansPartition:
+    """Return a value of the parameter ``partition`` as an object; None gives the defaults."""
+    return KMeansPartition() if value is None else as_partition("partition", value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ from pliant.methods.svm.parts import (
     PartResult,
     as_partition,
     kmeans_partition,
+    partition_settings,
     run_parts,
 )
 from pliant.methods.tkl.generalized_kernel import (
@@ -574,6 +575,7 @@ class TKLClassifier(SVMClassifier[Kernel], BaseGKL):
         "scale": check_flag,
         "partition": optional(_check_partition),  # `build_tessellated` checks ``delta``
     }
+    _settings: ClassVar = {"partition": partition_settings}
     _drawings = BaseGKL._drawings | {"tessellation"}
 
     def _build_kernel(self, X: Array, used: Indices) -> Kernel:
@@ -649,6 +651,7 @@ class TKLRegressor(SVMRegressor[Kernel], BaseGKL):
     scale: bool = True
 
     _constraints = TKLClassifier._constraints
+    _settings: ClassVar = {"partition": partition_settings}
     _drawings = BaseGKL._drawings | {"tessellation"}
     lower_, upper_ = TKLClassifier.lower_, TKLClassifier.upper_
 
