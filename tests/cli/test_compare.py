@@ -91,7 +91,7 @@ def test_a_comparison_is_told(run):
     notes = done.err.splitlines()
     assert notes[0].startswith(f"Note: finished folds are saved in '{files['cells.jsonl']}'")
     assert notes[1] == "t: at most 9 fits on 3 folds"
-    assert notes[2].startswith("t: 1 fold of 3 methods after ")
+    assert notes[2].startswith("t: 1 fold of 1 method after ")
     assert notes[-1].startswith("t: 3 folds of 3 methods after ")
 
 
@@ -447,7 +447,7 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
 
     def interrupted(*cell):
         calls.append(cell)
-        if len(calls) == 4:
+        if len(calls) == 6:
             raise KeyboardInterrupt
         return performed(*cell)
 
@@ -456,10 +456,11 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
     done = pliant("compare", "patients.csv", *words)
     assert done.code == 130
     assert "Scores on 2 held-out folds" in done.out
+    assert "Predict with Linear" in done.out
     assert "The comparison was interrupted" in unwrapped(done.out)
     assert "  the same command with --resume: runs the missing folds\n" in done.out
     assert Path("r.html").stat().st_size > 1000
-    assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 4
+    assert len(Path("patients.compare.jsonl").read_text("utf-8").splitlines()) == 6
     again = pliant("compare", "patients.csv", *words, "--resume")
     assert again.code == 0
     assert "Scores on 3 held-out folds" in again.out

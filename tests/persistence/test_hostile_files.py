@@ -108,6 +108,7 @@ def joblib_dump(obj, **options):
         (packed({"model.json": b"{}", "arrays": b""}), "expected a model saved by"),
         (packed({"model.json": b"[" * 200_000, "arrays": b""}), "RecursionError|JSON"),
     ],
+    ids=lambda value: f"{len(value)} bytes" if isinstance(value, bytes) else value,  # no times
 )
 def test_foreign_files_are_refused(tmp_path, data, message):
     assert re.search(message, refusal(tmp_path, data))

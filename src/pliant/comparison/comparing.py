@@ -15,7 +15,7 @@ import numpy as np
 from joblib import cpu_count
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant.comparison.cells import FittedMethod, fit_default
+from pliant.comparison.cells import FittedMethod, fit_default, warm_up
 from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_given, methods_of
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import Journal, key_of, package_versions
@@ -33,6 +33,9 @@ from pliant.registry import Method
 
 BUDGET = 300.0
 """Default time budget of a comparison, in seconds."""
+
+WARM = 10.0
+"""Budget of `fit` from which processes for a comparison start before LAB-RBF is fitted, seconds."""
 
 
 def compare(
@@ -85,8 +88,8 @@ def compare(
         Times; test samples are later than all training samples.
     budget : float or None, default=300.0
         Time limit in seconds, including the final fit. It determines which fits run, but not
-        their scores. After the first fold, the time left goes to the methods whose other folds fit
-        into it. None means no limit.
+        their scores: one method after the other runs its folds, if they fit into the time left.
+        None means no limit.
     folds, repeats : int, default=5 and 2
         Number of folds, and of repeats with new random folds. A repeat starts only if it is
         expected to fit into the budget.
@@ -252,12 +255,14 @@ def fit_within(
         After Ctrl-C during the comparison or the fit of the best model.
     """
     start = time.monotonic()
+    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
     problem = _no_comparison(sample, protocol)
+    if not problem and (budget is None or budget >= WARM):
+        warm_up(jobs)
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start
-    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
-    # The comparison has to fit LAB-RBF in each fold.
-    if not problem and budget is not None and (budget - spent) * jobs < protocol.folds * spent:
+    folds = protocol.folds if budget is None else _folds_for(spent, (budget - spent) * jobs)
+    if not problem and not folds:
         problem = (
             f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
             f"{seconds(spent)}: a comparison with other methods needs a larger one"
@@ -265,6 +270,7 @@ def fit_within(
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
     if problem:
         return alone
+    protocol = replace(protocol, folds=min(folds, protocol.folds))
     result = compare_sample(
         sample, None, protocol, budget=budget, n_jobs=n_jobs, progress=progress, command=command,
         fitted={DEFAULT: first}, spent=spent,
@@ -285,6 +291,15 @@ def fit_within(
         return best()
     except KeyboardInterrupt:
         raise Interrupted(result, best) from None
+
+
+def _folds_for(took: float, left: float) -> int:
+    """Return the number of folds in which LAB-RBF fits into the time left; 0 if in none.
+
+    A fit to all rows took `took` seconds. A fit in one of k folds takes up to (k - 1) / k of that,
+    and as much time again is left for a quarter of the fits of other methods.
+    """
+    return next((k for k in (5, 3) if 1.25 * (k - 1) * took <= left), 0)
 
 
 def _no_comparison(sample: Sample, protocol: Protocol) -> str:

@@ -276,7 +276,8 @@ def _history(result: Outcome, curve: Element | None) -> Content:
     rows = sentences.history_rows(result)
     if not rows:
         return None
-    table = _table("Best model over time", list(rows[0]), [list(row.values()) for row in rows])
+    cells = [list(row.values()) for row in rows]
+    table = _table("Best model over time", list(rows[0]), cells, "history")
     return table, tag("p", sentences.next_steps(result)), curve
 
 

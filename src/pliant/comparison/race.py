@@ -1,21 +1,19 @@
 """Run the methods of a comparison fold by fold, in parallel, within a time budget.
 
-A *cell* is one method, fitted and scored on one fold. Every method runs the first fold. Then one
-method after the other runs the other folds of the first repeat: the best on the first fold,
-LAB-RBF, the dummy, and the others by increasing time, as long as their folds fit into the time
-left. This choice is made anew before each cell, so a method that seemed too slow runs if others
-took less time than expected. A further repeat starts only if it fits into the time left, and the
-methods with all folds share it. The budget limits which cells run; it does not affect their scores.
+A *cell* is one method, fitted and scored on one fold. One method after the other runs its folds of
+the first repeat: LAB-RBF, the dummy, and the others by typical time. After the first fold of a
+method, its other folds follow if they fit into the time left. A further repeat starts only if it
+fits into the time left, and the methods with all folds share it. The budget limits which cells run;
+it does not affect their scores.
 """
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import product
 from math import inf
 from typing import Any, TypeAlias
 
@@ -52,8 +50,11 @@ Progress: TypeAlias = Callable[["RaceState"], object]
 BEAT = 0.5
 """Maximum time between calls of a `Progress` callback, in seconds."""
 
-EARLY = (DEFAULT, REFERENCE, DUMMY, "linear", "boosting")
-"""Methods that run first on each fold; the others follow in the given order."""
+ORDER = (
+    *(DEFAULT, DUMMY, "boosting", "gp", "extra-trees", "forest", "linear", "lightgbm", "xgboost"),
+    *("catboost", "kernel-ridge", REFERENCE),
+)
+"""Methods that run first, by typical time; the others follow in the given order."""
 
 FIRST_SHARE = 1 / 3
 """Maximum share of the budget for one method on the first fold; 20 s are always allowed."""
@@ -107,8 +108,8 @@ class Race:
         self._at_a_time = cpu_count() if self.n_jobs in (None, -1) else self.n_jobs
         if self.executor is None and not starts_processes():
             self._at_a_time = 1
-        early = {name: place for place, name in enumerate(EARLY)}
-        in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(EARLY)))
+        early = {name: place for place, name in enumerate(ORDER)}
+        in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, tuple[Future[Record], float]] = {}  # with the start time
@@ -187,45 +188,35 @@ class Race:
 
     def _next_cell(self) -> Cell | None:
         """Return the next cell to run, or None to wait for running cells or to end."""
-        first, *others = self._places([0])
-        if cell := self._first_open(product([first], self._methods)):
-            return cell
-        if any(cell.place == first for cell in self._running):
-            return None  # wait for the times of all methods
-        if cell := self._first_open((place, n) for n in self._affordable() for place in others):
-            return cell
+        first = self._places([0])
+        for name in self._methods:
+            tried = first[0] in self._places_of(name)
+            places = first[1:] if tried else first[:1]
+            if (not tried or self._fits(name)) and (cell := self._first_open(places, [name])):
+                return cell
+        if self._running:
+            return None
         whole = [name for name in self._methods if not self._missing(name)]
+        if set(whole) <= {DUMMY} < set(self._methods) | {DUMMY}:
+            # No method fits: the best runs as many folds as possible.
+            return self._first_open(first, [min(self._methods, key=self._first_loss)])
         for repeat in range(1, self.protocol.repeats):
             if not self._repeat_fits(repeat, whole):
                 return None
-            if cell := self._first_open(product(self._places([repeat]), whole)):
+            if cell := self._first_open(self._places([repeat]), whole):
                 return cell
         return None
 
-    def _affordable(self) -> list[str]:
-        """Return the methods whose folds of the first repeat fit into the time left.
+    def _fits(self, name: str) -> bool:
+        """Return True if a method's folds of the first repeat fit into the time left."""
+        needed = self._expected(name) * (self._missing(name) + self._final_fits(name))
+        left = self._ends - time.monotonic() - self._time_for_final_fits()
+        return needed / self._at_a_time <= left or name == DUMMY
 
-        In their order: the best on the first fold, LAB-RBF and the dummy; methods with further
-        folds; and the others by increasing time. The best one runs if none but the dummy fits.
-        """
-        losses = {name: loss for name in self._methods if (loss := self._first_loss(name)) < inf}
-        best = min(losses, key=lambda name: losses[name], default=None)
-        took = {n: self._expected(n) for n in self._methods if n not in self._cut}
-        left, chosen, first = self._ends - time.monotonic(), [], [best, DEFAULT, DUMMY]
-        place = {name: first.index(name) if name in first else 3 for name in took}
-        begun = {
-            cell.method for cell in [*self.records, *self._running] if cell.fold or cell.repeat
-        }
-        for name in sorted(took, key=lambda n: (place[n], n not in begun, took[n])):
-            needed = took[name] * (self._missing(name) + self._final_fits(name)) / self._at_a_time
-            if needed <= left or name == DUMMY:
-                left -= needed
-                chosen.append(name)
-        return chosen if set(chosen) - {DUMMY} or best is None else [best, *chosen]
-
-    def _first_open(self, cells: Iterable[tuple[Place, str]]) -> Cell | None:
-        """Return the first open cell of given folds and methods."""
-        return next(filter(self._is_open, (Cell(name, *place) for place, name in cells)), None)
+    def _first_open(self, places: Sequence[Place], names: Sequence[str]) -> Cell | None:
+        """Return the first open cell, fold by fold."""
+        cells = (Cell(name, *place) for place in places for name in names)
+        return next(filter(self._is_open, cells), None)
 
     def _places(self, repeats: Collection[int]) -> list[Place]:
         return [place for place in self.protocol.places() if place[0] in repeats]
@@ -335,7 +326,7 @@ class ProgressLines:
     def _finished(self, state: RaceState) -> tuple[int, list[str]]:
         """Return a number of folds and the methods that have finished them.
 
-        At first it is one fold, then the folds of the first repeat, and then those of each repeat.
+        It is one fold, and then all folds of one or more repeats.
         """
         have: dict[str, set[Place]] = {}
         for record in state.records:
@@ -346,8 +337,6 @@ class ProgressLines:
         if set(names) - {DUMMY}:
             shared = set.intersection(*(have[name] for name in names))
             return len(shared) // folds * folds, names
-        if any(cell.place == places[0] for cell in state.running):
-            return 0, []
         return 1, [name for name in have if places[0] in have[name]]
 
     def _print(self, text: str) -> None:

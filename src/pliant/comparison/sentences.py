@@ -155,8 +155,10 @@ def next_steps(result: Outcome) -> str:
 def history_text(result: Outcome) -> str:
     """Return the recommended models over time in one paragraph; "" without a budget."""
     rows, score = history_rows(result), result.metric.title
-    parts = [f"{row['best model']} {row[score]} after {row['after']}" for row in rows]
-    told = f"Best model over time: {'; '.join(parts)}." if parts else ""
+    models = [f"{row['best model']} {row[score]}" for row in rows]
+    changes = [k for k in range(len(rows)) if not k or models[k] != models[k - 1]]
+    told = "; ".join(f"{models[k]} after {rows[k]['after']}" for k in changes)
+    told = f"Best model over time: {told}." if told else ""
     return f"{told} {next_steps(result)}".strip()
 
 
