@@ -15,7 +15,7 @@ from benchmarks.harness.measuring import Settings, measure_case
 from benchmarks.harness.spec import Case, Contestant, Params, Prepared
 from benchmarks.scale_sets import GENERATED, SETS, Halves, prepared
 from pliant import DANKClassifier
-from pliant.kernels import PartitionedKernel
+from pliant.methods import PartitionedKernel
 
 SPLITS = 3
 """Random halves of a set of the data folder; the generated set is drawn once."""

@@ -18,7 +18,8 @@ from pliant import (
     SketchedKernelRidgeClassifier,
     to_onnx,
 )
-from pliant.kernels import LocalRBFKernel, Matern, Warp
+from pliant.kernels import Matern
+from pliant.methods import LocalRBFKernel, Warp
 from pliant.methods.lab_rbf import constants, dense, trainer
 from pliant.methods.lab_rbf.kernel import PROFILES
 

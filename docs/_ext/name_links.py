@@ -17,7 +17,10 @@ PAGES = {
     "sklearn": "https://scikit-learn.org/stable/modules/generated/{}.html",
 }
 
-OURS = ("pliant", "pliant.kernels", "pliant.comparison", "pliant.plots", "pliant.tables")
+OURS = (
+    *("pliant", "pliant.kernels", "pliant.methods", "pliant.comparison", "pliant.plots"),
+    "pliant.tables",
+)
 """Modules searched for a name without its module, in this order."""
 
 

@@ -15,7 +15,7 @@ from papers.sample import Protocol, Sample
 from papers.study import MEASURED, Contestant, Needed, Record, Variants, unconverged
 from pliant import DANKClassifier, KMeansPartition
 from pliant.core.typing import Array
-from pliant.kernels import HadamardKernel
+from pliant.methods import HadamardKernel
 
 LEAST = 0.005
 """tau/2 for tau = .01: the threshold of the eigenvalues."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.typing import Array
-from pliant.kernels import TessellatedKernel
+from pliant.methods import TessellatedKernel
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
 from pliant.methods.tkl.solvers.low_rank import Search, factorize

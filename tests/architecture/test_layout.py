@@ -20,7 +20,7 @@ def modules():
 
 
 def imports_of(path, known):
-    """Return the modules that a file imports, including lazy and type-checking imports."""
+    """Return the modules that a file imports, also lazily, for types, or by a text."""
     targets = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
@@ -30,6 +30,8 @@ def imports_of(path, known):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 targets.add(inner if inner in known else node.module)
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            targets |= {each.value for each in node.args if isinstance(each, ast.Constant)}
     return targets & known
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
-from pliant.kernels import PartitionedKernel
+from pliant.methods import PartitionedKernel
 from pliant.persistence import load
 from pliant.registry import METHODS
 

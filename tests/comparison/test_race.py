@@ -22,11 +22,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.comparison import BASELINES, BlendClassifier, cells
+from pliant.comparison import BASELINES, cells
 from pliant.comparison.cells import (
     close_all,
     failed,
-    fit_apart,
+    fit_whole,
     perform,
     perform_apart,
     warm_up,
@@ -103,8 +103,19 @@ class Simulated:
             kept = {"rows": rows.tolist(), "values": values.tolist()}
             return record(cell.method, *cell.place, {"r2": 0.5}, kept=kept, seconds={"total": took})
 
+        def fit_all(sample, protocol, learner, ends, executor):
+            """Take as long as a fold."""
+            self.whole.append(learner.name)
+            took = times[learner.name]
+            took = took[1] if isinstance(took, tuple) else took
+            late = ends is not None and self.clock.now + took > ends
+            self.clock.now = ends if late else self.clock.now + took
+            return None if late else learner.name
+
+        self.whole = []
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("pliant.comparison.race.perform_apart", fake)
+            patch.setattr("pliant.comparison.race.fit_whole", fit_all)
             patch.setattr("pliant.comparison.race.close_all", lambda: None)
             patch.setattr("pliant.comparison.race.time", self.clock)
             patch.setattr("pliant.comparison.race.ThreadPoolExecutor", AtOnce)
@@ -162,22 +173,34 @@ def test_methods_finish_one_after_the_other(made, n_jobs, budget):
 
 def test_methods_whose_folds_do_not_fit_stay_unfinished():
     times = {"a": 1.0, "b": 10.0, "c": 6.0, "d": 4.0}
-    # a and its final fit take 6 s, c 36 s, d 24 s; after 6 s, the first folds of b and c take 16 s.
-    run = Simulated(times, budget=6.0 + 16.0 + 24.0, final_fits=1.0)
+    # a takes 6 s with its fit to all rows, d 24 s; the first folds of b and c take 16 s.
+    budget = 6.0 + 16.0 + 4.0 + 4.0 * 5.25
+    run = Simulated(times, budget=budget, members="abcd")
     assert run.reasons == {
         "b": "a fold takes 10.0 s; its other folds need about 40.0 s more",
         "c": "a fold takes 6.0 s; its other folds need about 24.0 s more",
     }
     assert {name: run.folds(name) for name in times} == {"a": 5, "b": 1, "c": 1, "d": 5}
-    assert not Simulated(times, budget=6.0 + 60.0 + 36.0 + 24.0, final_fits=1.0).unfinished
-    # A method that is fitted to all rows already needs no final fit.
-    given = {"budget": 6.0 + 16.0 + 20.0, "final_fits": 1.0}
-    assert Simulated(times, **given).unfinished == {"b", "c", "d"}
-    assert Simulated(times, **given, fitted={"d"}).unfinished == {"b", "c"}
+    assert run.whole == ["a", "d"]
+    assert run.race.fitted == {"a": "a", "d": "d"}
+    assert Simulated(times, budget=budget - 0.1, members="abcd").unfinished == {"b", "c", "d"}
+    # A method that is fitted to all rows already needs no other fit.
+    known = Simulated(times, budget=budget - 4.9, members="abcd", fitted={"d": "model"})
+    assert known.unfinished == {"b", "c"}
+    assert known.race.fitted == {"a": "a", "d": "model"}
+    assert known.whole == ["a"]
+
+
+def test_a_fit_to_all_rows_follows_the_folds():
+    run = Simulated({"a": 1.0, "b": (1.0, 3.0)}, budget=6.0 + 1.0 + 12.0 + 2.5, members="ab")
+    assert run.whole == ["a", "b"]
+    assert run.race.fitted == {"a": "a"}  # the budget ran out
+    assert run.folds("b") == 5
+    assert Simulated({"a": 1.0}, budget=9.0).whole == []
 
 
 def test_the_best_method_runs_if_none_fits():
-    run = Simulated({"dummy": 1.0, "a": 2.0}, {"a": 0.1}, budget=12.5, final_fits=1.0)
+    run = Simulated({"dummy": 1.0, "a": 2.0}, {"a": 0.1}, budget=12.5)
     assert (run.folds("dummy"), run.folds("a")) == (5, 3)
     run = Simulated({"a": 9.0, "b": 8.0}, {"b": 0.1}, budget=40.0)
     assert {name: run.folds(name) for name in "ab"} == {"a": 1, "b": 3}
@@ -187,7 +210,7 @@ def test_the_best_method_runs_if_none_fits():
 @pytest.mark.parametrize(("spare", "folds"), [(0.01, 10), (-0.01, 5)])
 def test_repeat_starts_if_it_fits_the_budget(spare, folds):
     times = {"a": 2.0, "b": 3.0}
-    run = Simulated(times, budget=25.0 + 5.0 * (5 + 1.25) + spare, final_fits=1.25)
+    run = Simulated(times, budget=25.0 + 5.0 + 25.0 + spare, members="ab")
     assert {run.folds(name) for name in times} == {folds}
     assert run.race.is_done("a")
     assert run.race.is_done("b")
@@ -375,22 +398,22 @@ def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
 
 
 @pytest.mark.parametrize("late", [(), ("linear",), ("linear", "lab-rbf")])
-def test_members_not_fitted_in_time_are_left_out(sample, monkeypatch, late):
+def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
     """The blend of the others has their own weights."""
 
-    def fit_some(sample, protocol, methods, *given, ends):
-        fits = fit_here(sample, protocol, methods, *given)
-        return [None if m.name in late else fit for m, fit in zip(methods, fits, strict=True)]
+    def fit_some(sample, protocol, learner, ends, executor):
+        rows = np.arange(len(sample.y))
+        return None if learner.name in late else fit_here(sample, protocol, [learner], rows)[0]
 
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", fit_some)
     monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
-    names, options = ["lab-rbf", "linear", "forest"], {"budget": None, "n_jobs": 1}
+    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.comparison.race.fit_whole", fit_some)
     noise = np.random.default_rng(1).normal(size=60)
     sample = Sample.of(sample.X, (sample.X[:, 0] + noise > 0).astype(int))
+    names, options = ["lab-rbf", "linear", "forest"], {"budget": 600.0, "n_jobs": 1}
     result = compare_sample(sample, names, PROTOCOL, **options)
     assert set(result.weights) == set(names)
-    name, model = result.fit_until(time.monotonic() + 600.0)
+    name, model = result.best_fitted()
     left = [each for each in names if each not in late]
     expected = compare_sample(sample, left, PROTOCOL, **options)
     assert name == expected.best
@@ -400,29 +423,12 @@ def test_members_not_fitted_in_time_are_left_out(sample, monkeypatch, late):
         assert isinstance(last_step(model), RandomForestClassifier)
 
 
-def test_final_fits_are_stopped_at_the_end(sample):
-    rows, linear, sleeps = np.arange(len(sample.y)), BASELINES["linear"], trouble("sleep")
-    now = time.monotonic()
-    assert fit_apart(sample, PROTOCOL, [linear], rows, ends=now - 1.0) == [None]
-    assert fit_apart(sample, PROTOCOL, [sleeps], rows, ends=now + 1.0) == [None]
+def test_a_fit_to_all_rows_is_stopped_at_the_end(sample):
+    now, linear = time.monotonic(), BASELINES["linear"]
+    assert fit_whole(sample, PROTOCOL, linear, now - 1.0) is None
+    assert fit_whole(sample, PROTOCOL, trouble("sleep"), now + 1.0) is None
     assert not cells._BUSY
-    (fitted,) = fit_apart(sample, PROTOCOL, [linear], rows, ends=now + 600.0)
-    assert fitted.model.predict(sample.X).shape == (60,)
-
-
-def test_ctrl_c_in_the_final_fit_keeps_the_comparison(sample, monkeypatch):
-    def stop(*_, **__):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", stop)
-    stop = interrupted_fit(sample, monkeypatch, ["lab-rbf", "a"])
-    assert not stop.result.interrupted
-    monkeypatch.undo()
-    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", fit_here)
-    assert stop.model is stop.model
-    assert isinstance(stop.model, BlendClassifier)
-    assert stop.model.predict(sample.X).shape == (60,)
+    assert fit_whole(sample, PROTOCOL, linear).model.predict(sample.X).shape == (60,)
 
 
 def test_unexpected_errors_are_raised(sample, monkeypatch):

@@ -17,7 +17,8 @@ from pliant import (
     SampleWeightWarning,
     SketchedKernelRidge,
 )
-from pliant.kernels import GeneralizedPolynomial, Linear
+from pliant.kernels import Linear
+from pliant.methods import GeneralizedPolynomial
 from tests.contracts.discovery import ESTIMATORS, constraints_of
 
 X = np.random.default_rng(0).normal(size=(12, 2))

@@ -15,19 +15,8 @@ from pliant import (
     OrderSpectralLearner,
     SCGLogDetLearner,
 )
-from pliant.kernels import (
-    TL1,
-    Gaussian,
-    GeneralizedPolynomial,
-    Kernel,
-    Laplacian,
-    Linear,
-    Matern,
-    On,
-    Polynomial,
-    Sigmoid,
-    TessellatedKernel,
-)
+from pliant.kernels import TL1, Gaussian, Kernel, Laplacian, Linear, Matern, On, Polynomial, Sigmoid
+from pliant.methods import GeneralizedPolynomial, TessellatedKernel
 from tests.contracts.discovery import constraints_of
 
 LARGEST = 300

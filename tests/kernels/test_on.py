@@ -7,7 +7,6 @@ import pytest
 from pliant.kernels import (
     TL1,
     Gaussian,
-    HadamardKernel,
     Linear,
     Normalized,
     On,
@@ -15,6 +14,7 @@ from pliant.kernels import (
     WeightedSum,
     resolve_columns,
 )
+from pliant.methods import HadamardKernel
 from tests.reference import naive_kernels as naive
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(6, 4))

@@ -34,17 +34,8 @@ from pliant import (
     SketchedKernelRidgeClassifier,
     TKLClassifier,
 )
-from pliant.kernels import (
-    TL1,
-    Gaussian,
-    HadamardKernel,
-    Linear,
-    On,
-    PartitionedKernel,
-    Precomputed,
-    Rescaled,
-    WeightedSum,
-)
+from pliant.kernels import TL1, Gaussian, Linear, On, Precomputed, Rescaled, WeightedSum
+from pliant.methods import HadamardKernel, PartitionedKernel
 from pliant.persistence import save
 from pliant.tables import ColumnEncoder
 

@@ -16,7 +16,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -263,18 +263,7 @@ def perform_apart(
     Where no process can be started, the cell runs in this one, to its end.
     """
     try:
-        if is_over(ends):
-            raise TimeoutError
-        if executor is None and not starts_processes():
-            return perform(sample, protocol, method, cell)
-        with _lent_process() if executor is None else nullcontext(executor) as process:
-            future = process.submit(perform, sample, protocol, method, cell)
-            left = None if ends is None else max(0.0, ends - time.monotonic())
-            try:
-                record: Record = future.result(left)
-            except TimeoutError:
-                future.cancel()
-                raise
+        record: Record = _apart(ends, executor, perform, sample, protocol, method, cell)
     except TimeoutError:
         return failed(cell, "the deadline passed", "cut")
     except TerminatedWorkerError:
@@ -285,38 +274,57 @@ def perform_apart(
     return record
 
 
+def fit_whole(
+    sample: Sample,
+    protocol: Protocol,
+    method: Method,
+    ends: float | None = None,
+    executor: Any = None,
+) -> FittedMethod | None:
+    """Fit a method to all rows as `perform_apart` runs a cell; return None if that fails."""
+    given = method, sample, np.arange(len(sample.y)), protocol, protocol.seed
+    try:
+        fitted: FittedMethod = _apart(ends, executor, fit_method, *given, for_new_rows=True)
+    except Exception:  # the method has run on all folds, so its error is not new
+        return None
+    return fitted
+
+
+def _apart(
+    ends: float | None, executor: Any, task: Callable[..., Any], *given: Any, **options: Any
+) -> Any:
+    """Call a function in another process; raise TimeoutError and kill the process at `ends`."""
+    if is_over(ends):
+        raise TimeoutError
+    if executor is None and not starts_processes():
+        return task(*given, **options)
+    with _lent_process() if executor is None else nullcontext(executor) as process:
+        future = process.submit(task, *given, **options)
+        left = None if ends is None else max(0.0, ends - time.monotonic())
+        try:
+            return future.result(left)
+        except TimeoutError:
+            future.cancel()
+            raise
+
+
 def fit_apart(
     sample: Sample,
     protocol: Protocol,
     methods: Sequence[Method],
     rows: Indices,
     n_jobs: int | None = None,
-    ends: float | None = None,
-) -> list[FittedMethod | None]:
-    """Fit methods on the given rows, in parallel if there are several methods and jobs.
-
-    At `ends`, a ``time.monotonic`` value, unfinished fits are stopped, and None takes their place;
-    where no process can be started, only fits that have not begun are left out.
-    """
+) -> list[FittedMethod]:
+    """Fit methods on the given rows, in parallel if there are several methods and jobs."""
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
-    if (at_a_time < 2 and ends is None) or not starts_processes():
-        return [
-            None if is_over(ends) else fit_method(method, *given, for_new_rows=True)
-            for method in methods
-        ]
+    if at_a_time < 2:
+        return [fit_method(method, *given, for_new_rows=True) for method in methods]
 
-    def fit_one(method: Method) -> FittedMethod | None:
-        try:
-            with _lent_process() as process:
-                task = process.submit(fit_method, method, *given, for_new_rows=True)
-                left = None if ends is None else max(0.0, ends - time.monotonic())
-                fitted: FittedMethod = task.result(left)
-                return fitted
-        except TimeoutError:
-            return None
+    def fit_one(method: Method) -> Any:
+        return _apart(None, None, fit_method, method, *given, for_new_rows=True)
 
-    with ThreadPoolExecutor(max(1, at_a_time)) as threads:
+    with ThreadPoolExecutor(at_a_time if starts_processes() else 1) as threads:
         try:
             return list(threads.map(fit_one, methods))
         except BaseException:

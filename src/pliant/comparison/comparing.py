@@ -20,7 +20,7 @@ from pliant.comparison.contenders import BASELINES, NOT_SAVED, available, is_giv
 from pliant.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.comparison.journal import Journal, key_of, package_versions
 from pliant.comparison.outcome import Source, for_input
-from pliant.comparison.protocol import DEFAULT, Entry, Protocol, Status
+from pliant.comparison.protocol import DEFAULT, DUMMY, Entry, Protocol, Status
 from pliant.comparison.race import Progress, ProgressLines, Race
 from pliant.comparison.reading import sample_of
 from pliant.comparison.result import ComparisonResult
@@ -276,11 +276,9 @@ def fit_within(
         fitted={DEFAULT: first}, spent=spent,
     )  # fmt: skip
 
-    ends = None if budget is None else start + budget
-
     def best() -> BudgetedFit:
         compared = any(s.rank and s.method.name == DEFAULT for s in result.standings())
-        found = result.fit_until(ends) if compared else None
+        found = result.best_fitted() if compared else None
         if found is None:
             return replace(alone, result=result)
         return BudgetedFit(found[1], found[0], result)
@@ -360,6 +358,9 @@ def compare_sample(
     n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     chosen = methods_of(methods, sample.task, n_train)
     refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
+    # Without a budget, members of the blend are fitted to all rows when they are asked for.
+    members = [m.name for m in chosen if m.name != DUMMY and _blends(m, sample.task)]
+    members = members if budget is not None or fitted else []
     key = key_of(sample, protocol)
     race = Race(
         sample,
@@ -368,8 +369,8 @@ def compare_sample(
         Journal(cache, key, resume=resume),
         budget=budget,
         spent=spent + time.perf_counter() - start,
-        final_fits=1.25,  # a fit on all rows takes about 1.25 times as long as a fit in a fold
-        fitted=tuple(fitted),
+        members=members,
+        fitted=dict(fitted),
         n_jobs=n_jobs,
         executor=executor,
         progress=ProgressLines(metric, protocol) if progress is True else progress or None,
@@ -398,7 +399,7 @@ def compare_sample(
             "key": key,
         },
         command=command,
-        source=Source(sample, tuple(chosen), n_jobs, fitted),
+        source=Source(sample, tuple(chosen), n_jobs, race.fitted),
     )
 
 
@@ -414,12 +415,17 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
 
 def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
     baseline = method.name in BASELINES or is_given(method)
-    blends = method.name not in NOT_SAVED and not refused
-    if blends and is_given(method):  # blends can be saved, so their members must be savable
-        blends = holds(method.make_estimator(task, seed=0, n_rows=0))
+    blends = not refused and _blends(method, task)
     status, reason = _status_of(method.name, race, refused)
     kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
     return Entry(method.name, method.title, kind, method.summary, status, reason, blends)
+
+
+def _blends(method: Method, task: str) -> bool:
+    """Return True if a method can be a member of a blend: model files hold its models."""
+    if is_given(method):
+        return holds(method.make_estimator(task, seed=0, n_rows=0))
+    return method.name not in NOT_SAVED
 
 
 def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:

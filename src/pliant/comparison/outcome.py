@@ -246,52 +246,36 @@ class Outcome:
         train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
         return self._fit(self.best, train)
 
-    def fit_until(self, ends: float | None) -> tuple[str, Any] | None:
-        """Fit the recommended model on all rows until `ends`; return its name and the model.
+    def best_fitted(self) -> tuple[str, Any] | None:
+        """Return the name and the model that are best among the methods fitted to all rows.
 
-        Members of a blend that are not fitted at `ends`, a ``time.monotonic`` value, are left out,
-        and the others get new weights. Return None if no member is fitted.
+        The members of a blend that are not fitted are left out, and the others get new weights.
         """
-        sample, best = self._source().sample, self.best
-        rows = np.arange(len(sample.y))
-        fitted = {} if best is None else self._fit_members(self._members(best), rows, ends)
-        kept = tuple(entry for entry in self.methods if entry.name in fitted)
+        source = self._source()
+        kept = tuple(entry for entry in self.methods if entry.name in source.fitted)
         part = replace(self, methods=kept)
         if part.best is None:
             return None
-        return part.best, for_input(part._assemble(part.best, fitted, rows), sample)
+        rows = np.arange(len(source.sample.y))
+        return part.best, for_input(part._fit(part.best, rows), source.sample)
 
     def _fit(self, name: str | None, rows: Indices) -> Any:
-        compared = [each.name for each in self._source().methods]
+        source, blend = self._source(), self.blend
+        compared = {each.name: each for each in source.methods}
         if name is None:
             raise ValueError("no method has a score: no fold was finished")
         if name != BLEND and name not in compared:
             told = suggest(name, compared)
             raise ValueError(f"unknown method {quoted(name)} in this comparison; {told}")
-        return self._assemble(name, self._fit_members(self._members(name), rows), rows)
-
-    def _members(self, name: str) -> list[str]:
-        return list(self.weights) if name == BLEND else [name]
-
-    def _fit_members(
-        self, names: Sequence[str], rows: Indices, ends: float | None = None
-    ) -> dict[str, FittedMethod]:
-        """Fit methods until `ends`; return those that are fitted, by name."""
-        source = self._source()
+        names = list(blend.weights) if name == BLEND and blend is not None else [name]
         fitted = dict(source.fitted) if len(rows) == len(source.sample.y) else {}
-        missing = [m for name in names for m in source.methods if m.name == name not in fitted]
-        given = source.sample, self.protocol, missing, rows, source.n_jobs
-        new = fit_apart(*given) if ends is None else fit_apart(*given, ends=ends)
-        pairs = zip(missing, new, strict=True)
-        return fitted | {method.name: model for method, model in pairs if model is not None}
-
-    def _assemble(self, name: str, fitted: Mapping[str, FittedMethod], rows: Indices) -> Any:
-        """Return a fitted method, or the blend of fitted methods."""
-        blend, source = self.blend, self._source()
+        missing = [compared[each] for each in names if each not in fitted]
+        new = fit_apart(source.sample, self.protocol, missing, rows, source.n_jobs)
+        fitted |= {each.name: model for each, model in zip(missing, new, strict=True)}
         if name != BLEND or blend is None:
             return fitted[name].own
         kind = BlendClassifier if self.task == "classification" else BlendRegressor
-        members = [(each, fitted[each].model) for each in blend.weights]
+        members = [(each, fitted[each].model) for each in names]
         X, y = source.sample.X[rows], source.sample.y[rows]
         return kind.of(members, [*blend.weights.values()], (blend.values, blend.y), X, y)
 

@@ -2,9 +2,10 @@
 
 A *cell* is one method, fitted and scored on one fold. One method after the other runs its folds of
 the first repeat: LAB-RBF, the dummy, and the others by typical time. After the first fold of a
-method, its other folds follow if they fit into the time left. A further repeat starts only if it
-fits into the time left, and the methods with all folds share it. The budget limits which cells run;
-it does not affect their scores.
+method, its other folds, and its fit to all rows, follow if they fit into the time left; so at any
+time the best model of the finished methods is ready. A further repeat starts only if it fits into
+the time left, and the methods with all folds share it. The budget limits which cells run; it does
+not affect their scores.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, TypeAlias
 
@@ -21,7 +22,13 @@ import numpy as np
 from joblib import cpu_count
 
 from pliant.comparison.blend import losses_of
-from pliant.comparison.cells import close_all, perform_apart, starts_processes
+from pliant.comparison.cells import (
+    FittedMethod,
+    close_all,
+    fit_whole,
+    perform_apart,
+    starts_processes,
+)
 from pliant.comparison.contenders import BASELINES
 from pliant.comparison.journal import Journal, method_key
 from pliant.comparison.metrics import Metric
@@ -56,6 +63,9 @@ ORDER = (
 )
 """Methods that run first, by typical time; the others follow in the given order."""
 
+ALL_ROWS: Place = (-1, -1)
+"""The place of a fit to all rows, which has no score."""
+
 FIRST_SHARE = 1 / 3
 """Maximum share of the budget for one method on the first fold; 20 s are always allowed."""
 
@@ -79,10 +89,10 @@ class RaceState:
 class Race:
     """Run every method on every fold, except for results that the journal file already contains.
 
-    The `budget` is the time in seconds, of which `spent` are over, for all cells plus `final_fits`
-    fits of each method that is not among the `fitted` ones. `n_jobs` cells run at the same time
-    (None or -1: one per core), in processes or in an `executor`. Where no process can be started,
-    this one runs them one after another.
+    The `budget` is the time in seconds, of which `spent` are over. `members` are the methods to fit
+    to all rows once they have all folds of the first repeat, except for those in `fitted`. `n_jobs`
+    cells run at the same time (None or -1: one per core), in processes or in an `executor`. Where
+    no process can be started, this one runs them one after another.
 
     Attributes
     ----------
@@ -90,6 +100,8 @@ class Race:
         True after Ctrl-C.
     records : dict of Cell to Record
         Finished cells.
+    fitted : dict of str to FittedMethod
+        Methods fitted to all rows, by name.
     """
 
     sample: Sample
@@ -98,8 +110,8 @@ class Race:
     journal: Journal
     budget: float | None = None
     spent: float = 0.0
-    final_fits: float = 0.0
-    fitted: Collection[str] = ()
+    members: Collection[str] = ()
+    fitted: dict[str, FittedMethod] = field(default_factory=dict)
     n_jobs: int | None = None
     executor: Any = None
     progress: Progress | None = None
@@ -112,7 +124,8 @@ class Race:
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
-        self._running: dict[Cell, tuple[Future[Record], float]] = {}  # with the start time
+        self._running: dict[Cell, tuple[Future[Any], float]] = {}  # with the start time
+        self._unfitted = {name for name in self.members if name not in self.fitted}
         self._cut: dict[str, str] = {}
         self._began, self._ends = time.monotonic(), inf
         self.interrupted: bool = False
@@ -178,11 +191,12 @@ class Race:
             deadline = self._ends
             if self.budget is not None and cell.place == self.protocol.places()[0]:
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
-            elif cell.repeat > 0:
-                deadline -= self._time_for_final_fits()
-            task = self.sample, self.protocol, self._methods[cell.method], cell
+            given = self.sample, self.protocol, self._methods[cell.method]
             ends = None if deadline == inf else deadline
-            future = threads.submit(perform_apart, *task, ends, self.executor)
+            if cell.place == ALL_ROWS:
+                future: Future[Any] = threads.submit(fit_whole, *given, ends, self.executor)
+            else:
+                future = threads.submit(perform_apart, *given, cell, ends, self.executor)
             self._running[cell] = future, now
         return bool(self._running)
 
@@ -191,7 +205,7 @@ class Race:
         first = self._places([0])
         for name in self._methods:
             tried = first[0] in self._places_of(name)
-            places = first[1:] if tried else first[:1]
+            places = [*first[1:], ALL_ROWS] if tried else first[:1]
             if (not tried or self._fits(name)) and (cell := self._first_open(places, [name])):
                 return cell
         if self._running:
@@ -208,10 +222,11 @@ class Race:
         return None
 
     def _fits(self, name: str) -> bool:
-        """Return True if a method's folds of the first repeat fit into the time left."""
-        needed = self._expected(name) * (self._missing(name) + self._final_fits(name))
-        left = self._ends - time.monotonic() - self._time_for_final_fits()
-        return needed / self._at_a_time <= left or name == DUMMY
+        """Return True if a method's folds and its fit to all rows fit into the time left."""
+        begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
+        fits = self._missing(name) + (1.25 if name in self._unfitted and not begun else 0.0)
+        left = self._ends - time.monotonic()
+        return self._expected(name) * fits / self._at_a_time <= left or name == DUMMY
 
     def _first_open(self, places: Sequence[Place], names: Sequence[str]) -> Cell | None:
         """Return the first open cell, fold by fold."""
@@ -230,10 +245,18 @@ class Race:
         return len(set(self._places([0])) - self._places_of(name))
 
     def _is_open(self, cell: Cell) -> bool:
+        if cell.place == ALL_ROWS:
+            ready = cell.method in self._unfitted and not self._missing(cell.method)
+            return ready and cell not in self._running
         return not (cell.method in self._cut or cell in self.records or cell in self._running)
 
-    def _store(self, cell: Cell, record: Record) -> None:
+    def _store(self, cell: Cell, record: Any) -> None:
         took = time.monotonic() - self._running.pop(cell)[1]
+        if cell.place == ALL_ROWS:
+            self._unfitted.discard(cell.method)
+            if record is not None:
+                self.fitted[cell.method] = record
+            return
         if record["status"] == "cut":
             slow = f"a fold takes more than {seconds(took)}"
             at_end = time.monotonic() >= self._ends - BEAT
@@ -251,21 +274,12 @@ class Race:
             return inf
         return float(row_losses(self.sample, record).mean())
 
-    def _final_fits(self, name: str) -> float:
-        return 0.0 if name in self.fitted else self.final_fits
-
-    def _time_for_final_fits(self) -> float:
-        """Return the expected seconds of the final fits of all methods with all folds."""
-        whole = [name for name in self._methods if not self._missing(name)]
-        fits = (self._expected(name) * self._final_fits(name) for name in whole)
-        return sum(fits) / self._at_a_time
-
     def _repeat_fits(self, repeat: int, names: Sequence[str]) -> bool:
         """Return True if a repeat and the final fits should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
         needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
-        return needed + self._time_for_final_fits() <= self._ends - time.monotonic()
+        return needed <= self._ends - time.monotonic()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method; 0 without finished cells."""

@@ -1,13 +1,12 @@
-"""The methods, one package per family. A family imports no other family except svm."""
+"""The methods with the kernels that they learn, one package per family.
 
-# ruff: noqa: F401
-# `pliant.kernels` imports the learned kernels from here.
+A family imports no other family except svm.
+"""
 
-from pliant import kernels
 from pliant.core.exceptions import set_public_module
 from pliant.methods.dank.batch import batch_decision_function
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
-from pliant.methods.dank.kernel import EXTENSIONS, AdaptiveMatrix, HadamardKernel, PartitionedKernel
+from pliant.methods.dank.kernel import AdaptiveMatrix, HadamardKernel, PartitionedKernel
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.classifier import LABRBFClassifier
@@ -39,6 +38,7 @@ from pliant.methods.tkl.generalized_kernel import (
 from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
 
 __all__ = [
+    "AdaptiveMatrix",
     "AsymmetricKernelRidge",
     "C_path",
     "Components",
@@ -46,6 +46,9 @@ __all__ = [
     "DANKRegressor",
     "GKLClassifier",
     "GKLRegressor",
+    "GeneralizedKernel",
+    "GeneralizedPolynomial",
+    "HadamardKernel",
     "KMeansPartition",
     "KNPLClassifier",
     "KNPLRegressor",
@@ -57,28 +60,49 @@ __all__ = [
     "LABRBFPaperAlgorithm",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
+    "LocalRBFKernel",
+    "LogDetKernel",
     "LogDetLearner",
     "MKLClassifier",
     "MKLRegressor",
+    "Mapped",
+    "NeighborGraphKernel",
     "OrderSpectralLearner",
+    "PartitionedKernel",
+    "QuadratureKernel",
     "SCGLogDetLearner",
     "SCGLogDetPath",
     "SketchedKernelRidge",
     "SketchedKernelRidgeClassifier",
+    "SpectralKernel",
     "TKLClassifier",
     "TKLRegressor",
+    "TessellatedKernel",
+    "Warp",
     "batch_decision_function",
 ]
 
 _OWN = {
+    "AdaptiveMatrix",
     "Components",
+    "GeneralizedKernel",
+    "GeneralizedPolynomial",
+    "HadamardKernel",
     "LABRBFAlgorithm",
     "LABRBFErrorModel",
     "LABRBFMember",
     "LABRBFPaperAlgorithm",
+    "LocalRBFKernel",
+    "LogDetKernel",
+    "Mapped",
+    "NeighborGraphKernel",
+    "PartitionedKernel",
+    "QuadratureKernel",
+    "SpectralKernel",
+    "TessellatedKernel",
+    "Warp",
 }
 """Names that ``pliant`` does not export."""
 
 set_public_module(globals(), _OWN)
 set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)
-set_public_module({**globals(), "__name__": "pliant.kernels"}, kernels.__all__)

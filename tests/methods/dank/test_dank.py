@@ -9,7 +9,8 @@ from sklearn.svm import SVC
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.core.progress import HAS_CALLBACKS
-from pliant.kernels import EXTENSIONS, Gaussian
+from pliant.kernels import Gaussian
+from pliant.methods.dank.kernel import EXTENSIONS
 from tests.papers.hadamard_cases import classification_data as classification
 from tests.papers.hadamard_cases import regression_data as regression
 

@@ -9,7 +9,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition, KNPLClassifier, TKLClassifier
-from pliant.kernels import Gaussian, HadamardKernel, PartitionedKernel
+from pliant.kernels import Gaussian
+from pliant.methods import HadamardKernel, PartitionedKernel
 from pliant.persistence import load, save
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import conic

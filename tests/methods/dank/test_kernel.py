@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.kernels import Gaussian, HadamardKernel, Laplacian, Linear, Precomputed
+from pliant.kernels import Gaussian, Laplacian, Linear, Precomputed
+from pliant.methods import HadamardKernel
 from pliant.methods.dank import problem as source
 from pliant.methods.dank.kernel import EXTENSIONS
 from pliant.methods.dank.problem import Spectrum

@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant import DANKClassifier, KMeansPartition, KNPLClassifier, KNPLRegressor
-from pliant.kernels import Gaussian, PartitionedKernel
+from pliant.kernels import Gaussian
+from pliant.methods import PartitionedKernel
 from tests.methods.dank.test_dank import classification, regression
 from tests.methods.dank.test_dank_parts import GAMMA
 from tests.reference import naive_box, naive_kernels

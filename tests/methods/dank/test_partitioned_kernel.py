@@ -6,15 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pliant.kernels import (
-    EXTENSIONS,
-    Gaussian,
-    HadamardKernel,
-    Laplacian,
-    Linear,
-    PartitionedKernel,
-)
-from pliant.methods.dank.kernel import BETWEEN
+from pliant.kernels import Gaussian, Laplacian, Linear
+from pliant.methods import HadamardKernel, PartitionedKernel
+from pliant.methods.dank.kernel import BETWEEN, EXTENSIONS
 
 CENTRES = np.array([[-1.0, 0.0, 0.0], [1.0, 0.5, 0.0], [0.0, 0.0, 1.2]])
 POINTS = np.random.default_rng(0).uniform(-1.5, 1.5, size=(24, 3))

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition
-from pliant.kernels import Gaussian, HadamardKernel
+from pliant.kernels import Gaussian
+from pliant.methods import HadamardKernel
 from pliant.methods.svm import smo
 from tests.methods.dank.test_dank import classification, regression
 

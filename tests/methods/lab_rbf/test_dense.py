@@ -9,7 +9,7 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.kernels import Warp
+from pliant.methods import Warp
 from pliant.methods.lab_rbf import (
     base,
     classifier,

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core import blocks
 from pliant.core.progress import HAS_CALLBACKS
-from pliant.kernels import Warp
+from pliant.methods import Warp
 from pliant.methods.lab_rbf import constants, trainer
 from pliant.methods.lab_rbf import table as table_module
 from pliant.methods.lab_rbf.kernel import PROFILES, JoinedRBFKernel

@@ -10,8 +10,8 @@ from sklearn.base import clone
 
 from pliant import LABRBFRegressor, ModelFileError
 from pliant.core import blocks
-from pliant.kernels import Gaussian, Warp
-from pliant.methods import LABRBFMember
+from pliant.kernels import Gaussian
+from pliant.methods import LABRBFMember, Warp
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf import table as table_module
 from pliant.persistence import load, save

@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from pliant import NonPSDWarning
-from pliant.kernels import (
-    TL1,
-    FunctionKernel,
-    Gaussian,
-    HadamardKernel,
-    Laplacian,
-    Linear,
-    LogDetKernel,
-    Polynomial,
-    Precomputed,
-)
+from pliant.kernels import TL1, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Precomputed
+from pliant.methods import HadamardKernel, LogDetKernel
 from pliant.methods.supervised.learner import PSDPart, base_kernel
 from tests.reference import naive_supervision as naive
 

@@ -9,7 +9,8 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant import LogDetLearner
 from pliant.core.progress import HAS_CALLBACKS
-from pliant.kernels import Gaussian, LogDetKernel
+from pliant.kernels import Gaussian
+from pliant.methods import LogDetKernel
 from pliant.methods.supervised import bregman
 from pliant.methods.supervised.bregman import DistanceBounds, squared_distances
 from tests.methods.dank.test_dank import Recorder

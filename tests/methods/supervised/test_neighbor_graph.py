@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from pliant.kernels import NeighborGraphKernel, SpectralKernel
+from pliant.methods import NeighborGraphKernel, SpectralKernel
 from pliant.methods.supervised import neighbor_graph
 from pliant.methods.supervised.neighbor_graph import NeighborGraph, link_points
 from tests.reference import naive_spectral as naive

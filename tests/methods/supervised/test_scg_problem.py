@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant import SCGLogDetLearner, SCGLogDetPath, SideInformation
-from pliant.kernels import Gaussian, LogDetKernel
+from pliant.kernels import Gaussian
+from pliant.methods import LogDetKernel
 from pliant.methods.supervised.information import GRAPHS
 from pliant.methods.supervised.scg_problem import SCGLogDet
 from tests.methods.supervised.test_scg import assert_close, data, information_of, known_of

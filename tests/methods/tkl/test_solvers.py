@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pliant import GKLClassifier, TKLClassifier
 from pliant.core.progress import Progress, Status
-from pliant.kernels import GeneralizedPolynomial, TessellatedKernel
+from pliant.methods import GeneralizedPolynomial, TessellatedKernel
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tkl.problem import SaddleProblem

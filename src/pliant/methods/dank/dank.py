@@ -52,7 +52,7 @@ class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
         rank of F is at most about 1 + 1/(2 tau eta_scale). F is almost constant for
         tau >= 1/(2 eta_scale); fits are slow just below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
-        The extension to new points; see `pliant.kernels.HadamardKernel`.
+        The extension to new points; see `pliant.methods.HadamardKernel`.
     tol : float, default=1e-4
         Certified gap, > 0, relative to 1 + abs(objective without its constant).
     max_iter : int, default=-1
@@ -87,7 +87,7 @@ class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
         The labels.
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points. With unrefined parts, it is a
-        `pliant.kernels.PartitionedKernel`, and ``intercept_`` is 0.
+        `pliant.methods.PartitionedKernel`, and ``intercept_`` is 0.
     support_ : array of shape (n_support,)
         Indices of the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
@@ -197,7 +197,7 @@ class DANKRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     ----------
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points. With unrefined parts, it is a
-        `pliant.kernels.PartitionedKernel`, and ``intercept_`` is the mean of y.
+        `pliant.methods.PartitionedKernel`, and ``intercept_`` is the mean of y.
     n_iter_ : int
         Total number of two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM.
     dual_coef_ : array of shape (n_support,)

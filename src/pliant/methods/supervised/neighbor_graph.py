@@ -306,7 +306,7 @@ class NeighborGraphKernel(SpectralKernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from pliant.kernels import NeighborGraphKernel
+    >>> from pliant.methods import NeighborGraphKernel
     >>> X = np.random.default_rng(0).normal(size=(50, 2))
     >>> kernel = NeighborGraphKernel.from_points(X)
     >>> round(float(kernel.diag(X).mean()), 6)
