@@ -1,4 +1,4 @@
-"""Contract of all kernels in `pliant.kernels`, found by introspection."""
+"""Contract of all kernels of `pliant.kernels` and `pliant.methods`, found by introspection."""
 
 import inspect
 import pickle
@@ -15,7 +15,9 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from pliant import kernels as k
+from pliant import methods as m
 from pliant.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Precomputed
+from pliant.methods.dank.kernel import EXTENSIONS
 from pliant.methods.supervised.neighbor_graph import NeighborGraph
 
 TRAIN = np.random.default_rng(0).uniform(-1, 1, size=(9, 3))
@@ -33,14 +35,14 @@ def ramps(nodes, X):
 
 
 def partitioned(base, *args, **options):
-    return k.PartitionedKernel(base, TRAIN, BETA, LABELS, CENTRES, *args, **options)
+    return m.PartitionedKernel(base, TRAIN, BETA, LABELS, CENTRES, *args, **options)
 
 
 def spectral():
     graph = NeighborGraph(TRAIN, 3)
     modes = graph.smoothest(6, drop_null=False)
     parts = modes.vectors, modes.values, np.arange(6.0), 3, graph.radii, graph.degrees
-    return [k.SpectralKernel(TRAIN, *parts)]
+    return [m.SpectralKernel(TRAIN, *parts)]
 
 
 MADE = {
@@ -58,7 +60,7 @@ MADE = {
     "Normalized": lambda: [
         k.Normalized(k.TL1(3.0)), k.Normalized(Gaussian(0.3) * Linear() + 2.0 * Matern()),
     ],
-    "Rescaled": lambda: [k.Rescaled(k.TessellatedKernel(), TRAIN.min(axis=0), 2.0)],
+    "Rescaled": lambda: [k.Rescaled(m.TessellatedKernel(), TRAIN.min(axis=0), 2.0)],
     "On": lambda: [
         k.On(Gaussian(0.7), [2, 0]),
         k.On(Gaussian([0.5, 1.0]), np.array([True, False, True])),
@@ -70,50 +72,51 @@ MADE = {
         k.WeightedSum([MATRIX, Precomputed(TRAIN @ TRAIN.T)], [0.2, 0.8]),
     ],
     "TessellatedKernel": lambda: [
-        *(k.TessellatedKernel(-1.0, 1.5, n) for n in (0, 1, 2)),
-        k.TessellatedKernel(-2.5, 2.5, factor=np.eye(8)[:, :2]),
+        *(m.TessellatedKernel(-1.0, 1.5, n) for n in (0, 1, 2)),
+        m.TessellatedKernel(-2.5, 2.5, factor=np.eye(8)[:, :2]),
     ],
     "GeneralizedKernel": list,  # abstract
-    "GeneralizedPolynomial": lambda: [k.GeneralizedPolynomial(-1.0, 1.0, 2)],
-    "QuadratureKernel": lambda: [k.QuadratureKernel(ramps, np.eye(3), [0.5, 1.0, 0.0])],
+    "GeneralizedPolynomial": lambda: [m.GeneralizedPolynomial(-1.0, 1.0, 2)],
+    "QuadratureKernel": lambda: [m.QuadratureKernel(ramps, np.eye(3), [0.5, 1.0, 0.0])],
     "LocalRBFKernel": list,  # asymmetric
-    "Mapped": lambda: [k.Mapped(Gaussian(0.7), k.Warp.learn(np.exp(TRAIN), "asinh"))],
+    "Mapped": lambda: [m.Mapped(Gaussian(0.7), m.Warp.learn(np.exp(TRAIN), "asinh"))],
     "HadamardKernel": lambda: [
-        *(k.HadamardKernel(Gaussian(0.5), TRAIN, BETA, 2.0, rule, 3) for rule in k.EXTENSIONS),
-        *(k.HadamardKernel(MATRIX, NUMBERS, BETA, 2.0, rule, 3) for rule in k.EXTENSIONS),
-        k.HadamardKernel(Laplacian() + Linear(), TRAIN, BETA, 2.0) * Matern(),
-        k.HadamardKernel(Gaussian(), TRAIN, BETA),
+        *(m.HadamardKernel(Gaussian(0.5), TRAIN, BETA, 2.0, rule, 3) for rule in EXTENSIONS),
+        *(m.HadamardKernel(MATRIX, NUMBERS, BETA, 2.0, rule, 3) for rule in EXTENSIONS),
+        m.HadamardKernel(Laplacian() + Linear(), TRAIN, BETA, 2.0) * Matern(),
+        m.HadamardKernel(Gaussian(), TRAIN, BETA),
     ],
     "PartitionedKernel": lambda: [
-        *(partitioned(Gaussian(0.5), 2.0, rule, 3) for rule in k.EXTENSIONS),
-        *(partitioned(Gaussian(0.5), 2.0, rule, 3, centred=True) for rule in k.EXTENSIONS),
+        *(partitioned(Gaussian(0.5), 2.0, rule, 3) for rule in EXTENSIONS),
+        *(partitioned(Gaussian(0.5), 2.0, rule, 3, centred=True) for rule in EXTENSIONS),
         partitioned(Laplacian() + Linear(), 2.0, between="zero"),
     ],
     "LogDetKernel": lambda: [
-        k.LogDetKernel(Gaussian(0.5), TRAIN, CORRECTION),
-        k.LogDetKernel(Laplacian(0.5) + Linear(), TRAIN, 0.1 * CORRECTION) * Matern(),
-        k.LogDetKernel(Gaussian(0.5), TRAIN, 10.0 * CORRECTION),  # not PSD
-        k.LogDetKernel(MATRIX, NUMBERS, CORRECTION),
-        k.LogDetKernel(k.NeighborGraphKernel.from_points(TRAIN, 3), TRAIN, CORRECTION),
+        m.LogDetKernel(Gaussian(0.5), TRAIN, CORRECTION),
+        m.LogDetKernel(Laplacian(0.5) + Linear(), TRAIN, 0.1 * CORRECTION) * Matern(),
+        m.LogDetKernel(Gaussian(0.5), TRAIN, 10.0 * CORRECTION),  # not PSD
+        m.LogDetKernel(MATRIX, NUMBERS, CORRECTION),
+        m.LogDetKernel(m.NeighborGraphKernel.from_points(TRAIN, 3), TRAIN, CORRECTION),
     ],
     "SpectralKernel": spectral,
     "NeighborGraphKernel": lambda: [
-        k.NeighborGraphKernel.from_points(TRAIN, 3),
-        k.NeighborGraphKernel.from_points(np.concatenate([TRAIN[:5], TRAIN[:5] + 3.0]), 3, 4),
+        m.NeighborGraphKernel.from_points(TRAIN, 3),
+        m.NeighborGraphKernel.from_points(np.concatenate([TRAIN[:5], TRAIN[:5] + 3.0]), 3, 4),
     ],
 }  # fmt: skip
 """Examples of kernels that need arguments or have several forms."""
 
-CLASSES = [
-    name
-    for name in k.__all__
-    if inspect.isclass(getattr(k, name)) and issubclass(getattr(k, name), Kernel)
-]
+CLASSES = {
+    name: kind
+    for place in (k, m)
+    for name in place.__all__
+    if inspect.isclass(kind := getattr(place, name)) and issubclass(kind, Kernel)
+}
 CASES = [
     pytest.param(kernel, id=f"{name} {number}")
     for name in CLASSES
     if name != "Kernel"
-    for number, kernel in enumerate(MADE[name]() if name in MADE else [getattr(k, name)()])
+    for number, kernel in enumerate(MADE[name]() if name in MADE else [CLASSES[name]()])
 ]
 every_kernel = pytest.mark.parametrize("kernel", CASES)
 psd_kernels = pytest.mark.parametrize("kernel", [c for c in CASES if c.values[0].psd])
