@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import product
 from multiprocessing import Pipe
 
 import numpy as np
@@ -145,6 +146,15 @@ def test_order_of_cells():
     assert all(map(run.race.is_done, TIMES))
     assert not run.race.interrupted
     assert not run.unfinished
+
+
+def test_repeats_use_all_jobs():
+    places = [(cell.repeat, cell.fold) for cell in Simulated({"a": 1.0}, n_jobs=2).began]
+    assert places == [*product((0, 1), range(5))]
+    race = Simulated({"a": 1.0, "b": 2.0}, budget=None, places=(2, 2)).race
+    race.records = {cell: r for cell, r in race.records.items() if cell.repeat == 0}
+    race._running = {Cell("a", 1, 0): None}
+    assert race._next_cell() == Cell("b", 1, 0)
 
 
 names = st.sampled_from(["svm", "lab-rbf", "dummy", "linear", "gp", "a", "b", "c"])

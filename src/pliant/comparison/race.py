@@ -208,12 +208,13 @@ class Race:
             places = [*first[1:], ALL_ROWS] if tried else first[:1]
             if (not tried or self._fits(name)) and (cell := self._first_open(places, [name])):
                 return cell
-        if self._running:
+        if any(cell.repeat <= 0 for cell in self._running):
             return None
         whole = [name for name in self._methods if not self._missing(name)]
-        if set(whole) <= {DUMMY} < set(self._methods) | {DUMMY}:
+        others = [name for name in self._methods if name != DUMMY]
+        if others and all(map(self._missing, others)):
             # No method fits: the best runs as many folds as possible.
-            return self._first_open(first, [min(self._methods, key=self._first_loss)])
+            return self._first_open(first, [min(others, key=self._first_loss)])
         for repeat in range(1, self.protocol.repeats):
             if not self._repeat_fits(repeat, whole):
                 return None
@@ -275,7 +276,7 @@ class Race:
         return float(row_losses(self.sample, record).mean())
 
     def _repeat_fits(self, repeat: int, names: Sequence[str]) -> bool:
-        """Return True if a repeat and the final fits should fit into the remaining time."""
+        """Return True if a repeat should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
         needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
