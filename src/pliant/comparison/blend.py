@@ -40,7 +40,7 @@ from pliant.core.state import reads, updates
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_share, check_vector
 
-SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.05
+SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.1
 """Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the
 trusted model, and minimum weight. A model with less weight is not worth its prediction time."""
 
