@@ -198,7 +198,8 @@ def test_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
     np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
 
 
-def test_blend_accepts_data_frames(tmp_path):
+def test_blend_accepts_data_frames(tmp_path, monkeypatch):
+    monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
     X, _ = frame(120)
     y = X["age"].fillna(0.0) + np.sin(3.0 * X["age"].fillna(0.0)) + X["ok"]
     result = compare(X, y, methods=["linear", "extra-trees"], **OPTIONS)
