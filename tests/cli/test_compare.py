@@ -91,7 +91,7 @@ def test_a_comparison_is_told(run):
     notes = done.err.splitlines()
     assert notes[0].startswith(f"Note: finished folds are saved in '{files['cells.jsonl']}'")
     assert notes[1] == "t: at most 9 fits on 3 folds"
-    assert notes[2].startswith("t: 1 fold of 1 method after ")
+    assert notes[2].startswith("t: 1 fold of 2 methods after ")
     assert notes[-1].startswith("t: 3 folds of 3 methods after ")
 
 

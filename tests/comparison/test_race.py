@@ -18,7 +18,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
@@ -32,7 +31,7 @@ from pliant.comparison.cells import (
     perform_apart,
     warm_up,
 )
-from pliant.comparison.comparing import compare_sample, fit_within
+from pliant.comparison.comparing import _affordable_folds, compare_sample, fit_within
 from pliant.comparison.contenders import contenders_for
 from pliant.comparison.journal import Journal
 from pliant.comparison.protocol import Cell, Protocol
@@ -407,30 +406,44 @@ def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
     assert steps[1].mean == found.result.expected.mean
 
 
-@pytest.mark.parametrize("late", [(), ("linear",), ("linear", "lab-rbf")])
+@pytest.mark.parametrize("late", [(), ("linear",), ("linear", "forest")])
 def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
-    """The blend of the others has their own weights."""
+    """The blend of the others has their own weights, and the result names it."""
 
     def fit_some(sample, protocol, learner, ends, executor):
         rows = np.arange(len(sample.y))
         return None if learner.name in late else fit_here(sample, protocol, [learner], rows)[0]
 
+    names = ["lab-rbf", "linear", "forest"]
+    known = {**METHODS, **BASELINES}
     monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
     monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
     monkeypatch.setattr("pliant.comparison.race.fit_whole", fit_some)
+    monkeypatch.setattr(
+        "pliant.comparison.comparing.methods_of", lambda *_: [known[name] for name in names]
+    )
     noise = np.random.default_rng(1).normal(size=60)
     sample = Sample.of(sample.X, (sample.X[:, 0] + noise > 0).astype(int))
-    names, options = ["lab-rbf", "linear", "forest"], {"budget": 600.0, "n_jobs": 1}
-    result = compare_sample(sample, names, PROTOCOL, **options)
-    assert set(result.weights) == set(names)
-    name, model = result.best_fitted()
+    found = fit_within(600.0, sample, PROTOCOL, 1)
     left = [each for each in names if each not in late]
-    expected = compare_sample(sample, left, PROTOCOL, **options)
-    assert name == expected.best
+    assert set(found.result.weights) == set(left)
+    assert found.name == found.result.best == ("blend" if len(left) > 1 else "lab-rbf")
     if len(left) > 1:
-        assert dict(zip(dict(model.members_), model.weights_, strict=True)) == expected.weights
+        weights = dict(zip(dict(found.model.members_), found.model.weights_, strict=True))
+        assert weights == found.result.weights
     else:
-        assert isinstance(last_step(model), RandomForestClassifier)
+        assert isinstance(last_step(found.model), LABRBFClassifier)
+
+
+@pytest.mark.parametrize(
+    ("folds", "left", "expected"),
+    [
+        *((5, None, 5), (5, 51.0, 5), (5, 49.0, 3), (5, 26.0, 3), (5, 24.0, 0)),
+        *((10, 113.0, 10), (10, 112.0, 3), (2, 13.0, 2), (2, 12.0, 0)),
+    ],
+)
+def test_a_budget_chooses_the_folds(folds, left, expected):
+    assert _affordable_folds(folds, 10.0, left) == expected
 
 
 def test_a_fit_to_all_rows_is_stopped_at_the_end(sample):
@@ -456,9 +469,9 @@ def test_progress_lines(sample, monkeypatch, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "at most 4 fits on 2 folds"
     assert [line.partition(" after ")[0] for line in lines[1:]] == [
-        "1 fold of 1 method", "1 fold of 2 methods", "2 folds of 2 methods",
+        "1 fold of 2 methods", "2 folds of 2 methods",
     ]  # fmt: skip
-    assert "left: accuracy Linear 0." in lines[3]
+    assert "left: accuracy Linear 0." in lines[2]
 
 
 @pytest.mark.parametrize("n", [3, 300])

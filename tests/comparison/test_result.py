@@ -198,6 +198,31 @@ def test_blend_is_fitted_on_all_rows_and_saved(blended, tmp_path):
     np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
 
 
+@pytest.mark.parametrize(("svm", "told"), [(0.7, True), (0.6, True), (0.75, False)])
+def test_a_model_no_better_than_the_dummy_is_called_that(svm, told):
+    result = result_of({"svm": [svm, svm], "dummy": [0.7, 0.7]}, classes=["a", "b"])
+    said = "This is no better than always predicting the most frequent class."
+    assert (said in result.sentence()) == told
+    assert (said in repr(result).replace("\n", " ")) == told
+
+
+@pytest.mark.parametrize(
+    ("status", "repeats", "told"),
+    [
+        ("unfinished", 1, "A larger budget would run the missing folds of Random forest."),
+        ("done", 2, "All methods have all folds; a larger budget would repeat them"),
+        ("done", 1, "All methods have all folds of all repeats; a larger budget would add nothing"),
+    ],
+)
+def test_a_result_says_what_a_larger_budget_would_add(status, repeats, told):
+    result = result_of({"svm": [0.7, 0.8], "forest": [0.6, 0.7]}, repeats=repeats)
+    entries = [replace(each, status=status) for each in result.methods if each.name == "forest"]
+    found = replace(result, budget=60.0, methods=(result.methods[0], *entries))
+    assert told in repr(found).replace("\n", " ")
+    for other in (result, replace(found, interrupted=True)):
+        assert told not in repr(other).replace("\n", " ")
+
+
 def test_blend_accepts_data_frames(tmp_path, monkeypatch):
     monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
     X, _ = frame(120)

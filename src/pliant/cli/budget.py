@@ -14,8 +14,9 @@ from pliant.cli.options import TableOptions
 from pliant.cli.outputs import STDOUT, print_result, print_status, write_json
 from pliant.cli.report import format_facts, quote_path
 from pliant.comparison.comparing import BudgetedFit, fit_within
-from pliant.comparison.protocol import Protocol
+from pliant.comparison.protocol import DUMMY, Protocol
 from pliant.comparison.reading import read_sample
+from pliant.comparison.result import ComparisonResult
 from pliant.comparison.text import seconds, wrap
 from pliant.core.exceptions import Interrupted
 from pliant.core.text import count, printable
@@ -53,9 +54,8 @@ def fit_within_budget(
     except Interrupted as stop:
         interrupted = True
         found = stop.best
-    if single and found.result is not None and found.result.best_single is not None:
-        name = found.result.best_single.method.name
-        found = BudgetedFit(found.result.fit_best(name), name, found.result)
+    if single and found.result is not None:
+        found = _best_single(found.result) or found
     facts = describe_model(found.result, found.name, len(sample.y), time.monotonic() - start)
     if out is not None:
         save(found.model, out, metadata=facts)
@@ -66,6 +66,13 @@ def fit_within_budget(
         print_result(f"{_result_text(found, facts)}\n\n{_ending(out, json)}")
     if interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
+
+
+def _best_single(result: ComparisonResult) -> BudgetedFit | None:
+    """Return the best method that is fitted to all rows and can be saved; None if there is none."""
+    ranked = (s.method for s in result.standings() if s.rank is not None)
+    names = [each.name for each in ranked if each.blends and each.name != DUMMY]
+    return BudgetedFit(result.fit_best(names[0]), names[0], result) if names else None
 
 
 def _result_text(found: BudgetedFit, facts: dict[str, Any]) -> str:

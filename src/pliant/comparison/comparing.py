@@ -261,7 +261,8 @@ def fit_within(
         warm_up(jobs)
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start
-    folds = protocol.folds if budget is None else _folds_for(spent, (budget - spent) * jobs)
+    left = None if budget is None else (budget - spent) * jobs
+    folds = _affordable_folds(protocol.folds, spent, left)
     if not problem and not folds:
         problem = (
             f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
@@ -270,18 +271,22 @@ def fit_within(
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
     if problem:
         return alone
-    protocol = replace(protocol, folds=min(folds, protocol.folds))
+    protocol = replace(protocol, folds=folds)
     result = compare_sample(
         sample, None, protocol, budget=budget, n_jobs=n_jobs, progress=progress, command=command,
         fitted={DEFAULT: first}, spent=spent,
     )  # fmt: skip
 
+    # The blend consists of the methods that are fitted to all rows by now.
+    ready = {} if result.source is None else result.source.fitted
+    entries = [replace(each, blends=each.blends and each.name in ready) for each in result.methods]
+    result = replace(result, methods=tuple(entries))
+
     def best() -> BudgetedFit:
         compared = any(s.rank and s.method.name == DEFAULT for s in result.standings())
-        found = result.best_fitted() if compared else None
-        if found is None:
+        if result.best is None or not compared:
             return replace(alone, result=result)
-        return BudgetedFit(found[1], found[0], result)
+        return BudgetedFit(result.best_estimator_, result.best, result)
 
     try:
         if result.interrupted:
@@ -291,17 +296,19 @@ def fit_within(
         raise Interrupted(result, best) from None
 
 
-def _folds_for(took: float, left: float) -> int:
-    """Return the number of folds in which LAB-RBF fits into the time left; 0 if in none.
+def _affordable_folds(folds: int, took: float, left: float | None) -> int:
+    """Return the number of folds, or 3, in which LAB-RBF fits into the time left; 0 if in neither.
 
-    A fit to all rows took `took` seconds. A fit in one of k folds takes up to (k - 1) / k of that,
-    and as much time again is left for a quarter of the fits of other methods.
+    A fit to all rows took `took` seconds, and a fit in one of k folds takes about (k - 1) / k of
+    that. One fifth of the time left is kept for other methods.
     """
-    return next((k for k in (5, 3) if 1.25 * (k - 1) * took <= left), 0)
+    if left is None:
+        return folds
+    return next((k for k in (folds, min(folds, 3)) if (k - 1) * took <= 0.8 * left), 0)
 
 
 def _no_comparison(sample: Sample, protocol: Protocol) -> str:
-    """Return why the table is too small for the folds, or ""; raise ValueError for its groups."""
+    """Return the reason why a table is too small for the folds, or ""; refuse too few groups."""
     protocol.metric_for(sample.task)
     try:
         check_folds(without_rare_classes(sample, protocol.folds), settled(protocol, sample))

@@ -246,19 +246,6 @@ class Outcome:
         train, _ = outer_split(self._source().sample, self.protocol, 0, 0)
         return self._fit(self.best, train)
 
-    def best_fitted(self) -> tuple[str, Any] | None:
-        """Return the name and the model that are best among the methods fitted to all rows.
-
-        The members of a blend that are not fitted are left out, and the others get new weights.
-        """
-        source = self._source()
-        kept = tuple(entry for entry in self.methods if entry.name in source.fitted)
-        part = replace(self, methods=kept)
-        if part.best is None:
-            return None
-        rows = np.arange(len(source.sample.y))
-        return part.best, for_input(part._fit(part.best, rows), source.sample)
-
     def _fit(self, name: str | None, rows: Indices) -> Any:
         source, blend = self._source(), self.blend
         compared = {each.name: each for each in source.methods}

@@ -150,7 +150,8 @@ class Entry:
     reason : str
         Reason for missing folds, or "".
     blends : bool
-        True if the method can be a member of a blend.
+        True if the method can be a member of a blend: model files hold its models and, within a
+        budget of `pliant.fit`, it is fitted to all rows.
     """
 
     name: str

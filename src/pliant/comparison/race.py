@@ -352,7 +352,8 @@ class ProgressLines:
         if set(names) - {DUMMY}:
             shared = set.intersection(*(have[name] for name in names))
             return len(shared) // folds * folds, names
-        return 1, [name for name in have if places[0] in have[name]]
+        names = [name for name in have if places[0] in have[name]]
+        return (1, names) if set(names) - {DUMMY} else (0, [])
 
     def _print(self, text: str) -> None:
         line = remove_controls(f"{self._title}{text}".replace("−", "-"))  # for ASCII terminals

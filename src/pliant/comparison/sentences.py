@@ -140,7 +140,7 @@ def history_rows(result: Outcome) -> list[dict[str, str]]:
 
 
 def next_steps(result: Outcome) -> str:
-    """Return what a larger budget would add, or "" without a budget."""
+    """Return a sentence about a larger budget, or "" without a budget."""
     if result.budget is None or result.interrupted or not result.records:
         return ""
     open_ = [e.title for e in result.methods if e.status in ("unfinished", "cut")]
