@@ -37,10 +37,10 @@ from benchmarks.lines import (
 from benchmarks.markdown import markdown_table
 from benchmarks.table_contestants import CONTESTANTS as CONTESTANTS_OF_TABLES
 from pliant import compare
-from pliant.comparison.cells import FittedMethod, fit_apart, predictions_of
-from pliant.comparison.metrics import Predictions
-from pliant.comparison.text import TextColumn
 from pliant.persistence import save
+from pliant.tables.comparison.cells import FittedMethod, fit_apart, predictions_of
+from pliant.tables.comparison.metrics import Predictions
+from pliant.tables.comparison.text import TextColumn
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 """Share of training rows, and maximum numbers of training and test rows."""

@@ -40,8 +40,8 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from benchmarks.tables import MOST_TRAIN, TASKS, TRAIN_SHARE, load, split
-from pliant.comparison.text import TextColumn
 from pliant.core.typing import Array
+from pliant.tables.comparison.text import TextColumn
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 

@@ -1,4 +1,4 @@
-"""Tables of results as Markdown, with the layout of `pliant.comparison.text_table`."""
+"""Tables of results as Markdown, with the layout of `pliant.tables.comparison.text_table`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 
-from pliant.comparison.text import TextCell, TextColumn, laid_out
+from pliant.tables.comparison.text import TextCell, TextColumn, laid_out
 
 # Punctuation that starts markup; underscores only outside of words.
 _MARKUP = re.compile(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])")

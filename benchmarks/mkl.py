@@ -43,17 +43,17 @@ from benchmarks.lines import (
 from benchmarks.markdown import markdown_table
 from benchmarks.splits import official, random_halves
 from pliant import MKLClassifier, MKLRegressor
-from pliant.comparison.statistics import (
+from pliant.core.typing import Array, Indices
+from pliant.kernels import Precomputed
+from pliant.methods.mkl.estimators import WIDTHS, default_kernels, normalized_kernels
+from pliant.tables.comparison.statistics import (
     average_ranks,
     corrected_t_test,
     friedman_test,
     holm,
     wilcoxon_test,
 )
-from pliant.comparison.text import TextColumn
-from pliant.core.typing import Array, Indices
-from pliant.kernels import Precomputed
-from pliant.methods.mkl.estimators import WIDTHS, default_kernels, normalized_kernels
+from pliant.tables.comparison.text import TextColumn
 
 SETS = {
     "diabetic": "diabetic_retinopathy", "heart": "heart_statlog", "monks1": "monks1_train",

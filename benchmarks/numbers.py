@@ -20,9 +20,9 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.harness.calls import processor_seconds
 from benchmarks.harness.measuring import ROOT
+from benchmarks.problems import make_speed_problem
 from pliant import DANKClassifier, KMeansPartition, KNPLClassifier
 from pliant.core.typing import Array
-from pliant.datasets import make_speed_problem
 from pliant.kernels import Gaussian
 
 FOLDER = ROOT / "docs" / "numbers"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from sklearn.datasets import make_classification
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import minmax_scale
 
 from benchmarks.datasets import load_local
 from benchmarks.harness.spec import Params
 from pliant.core.typing import Array
-from pliant.datasets import make_speed_problem
 from pliant.methods.svm.dual import DenseRows, MarginDual, svc_dual
 
 SPEED = "speed problem"
@@ -18,6 +18,33 @@ ABSENT = (
     "Without the data folder (--data, or PLIANT_DATA) problems of the same shape are generated, "
     "marked 'made up'; they give no information about the real sets."
 )
+
+
+def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
+    """Generate the two-class problem used for speed measurements.
+
+    The points form twelve Gaussian clusters at the vertices of a hypercube in 8 dimensions. Of the
+    14 features, 8 are informative; 5 % of the labels are redrawn at random. Many points become
+    support vectors.
+
+    Parameters
+    ----------
+    n : int
+        Number of points, >= 2.
+    random_state : int
+        Random seed.
+
+    Returns
+    -------
+    X : ndarray of shape (n, 14)
+        Points, with each feature scaled to [0, 1].
+    y : ndarray of shape (n,)
+        Labels -1 and +1.
+    """
+    X, y = make_classification(
+        n, 14, n_informative=8, n_clusters_per_class=6, flip_y=0.05, random_state=random_state
+    )
+    return minmax_scale(X), np.where(y == 1, 1.0, -1.0)
 
 
 def two_classes(params: Params) -> tuple[Array, Array]:

@@ -25,7 +25,7 @@ from benchmarks.lines import computer, provenance, rounded, write_json, write_te
 from benchmarks.markdown import markdown_table
 from benchmarks.tables import TASKS, split
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.comparison.text import TextColumn
+from pliant.tables.comparison.text import TextColumn
 
 FEWEST, MOST = 3, 100
 """Minimum and maximum number of features; the rank correlation of two is always 1 or -1."""

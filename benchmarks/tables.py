@@ -41,7 +41,7 @@ from benchmarks.lines import (
 )
 from benchmarks.markdown import markdown_table
 from benchmarks.table_contestants import CONTESTANTS, MOST_ROWS, NATIVE, ONLY
-from pliant.comparison.text import TextColumn
+from pliant.tables.comparison.text import TextColumn
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 """Share of training rows, and maximum numbers of training and test rows."""

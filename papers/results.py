@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from papers.study import MEASURED, Study
-from pliant.comparison import corrected_t_test, wilcoxon_test
 from pliant.core.typing import Array
+from pliant.tables.comparison.statistics import corrected_t_test, wilcoxon_test
 
 LEVEL = 0.05
 """Significance level of each test."""

@@ -8,7 +8,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
-from pliant.registry import METHODS
+from pliant.tables.registry import METHODS
 
 TASKS = [(method, task) for method in METHODS.values() for task in method.tasks]
 

@@ -15,7 +15,7 @@ from benchmarks.harness.spec import MANNER, Benchmark, Case
 from benchmarks.harness.summary import goal_met, overall, summarise
 from benchmarks.lines import rounded, write_text
 from benchmarks.markdown import markdown_table
-from pliant.comparison.text import TextCell, TextColumn
+from pliant.tables.comparison.text import TextCell, TextColumn
 
 FORMAT = 1
 """Version of the JSON format."""

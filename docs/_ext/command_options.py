@@ -14,7 +14,7 @@ def options(name):
     """Return (usage, help) for each argument and option of a command of ``pliant``."""
     from typer.main import get_command
 
-    from pliant.cli.app import application
+    from pliant.tables.cli.app import application
 
     command = get_command(application()).commands[name]
     return [usage(each) for each in command.params if each.name not in HIDDEN]

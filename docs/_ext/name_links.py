@@ -18,8 +18,8 @@ PAGES = {
 }
 
 OURS = (
-    *("pliant", "pliant.kernels", "pliant.methods", "pliant.comparison", "pliant.plots"),
-    "pliant.tables",
+    *("pliant", "pliant.exceptions", "pliant.kernels", "pliant.metrics", "pliant.plots"),
+    *("pliant.datasets", "pliant.tables"),
 )
 """Modules searched for a name without its module, in this order."""
 

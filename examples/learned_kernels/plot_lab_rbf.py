@@ -19,8 +19,7 @@ import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
-from pliant import LABRBFRegressor
-from pliant.methods import LABRBFAlgorithm
+from pliant import LABRBFAlgorithm, LABRBFRegressor
 
 
 def chirp(x):

@@ -42,8 +42,6 @@ embeddings = {
 from matplotlib import pyplot as plt
 from scipy.stats import rankdata
 
-from pliant.plots import EmbeddingDisplay
-
 
 def accuracy(embedding, labels):
     """Return the accuracy of nearest neighbours in the plane on new points."""
@@ -55,7 +53,7 @@ def accuracy(embedding, labels):
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), layout="constrained")
 for ax, (name, (embedding, labels)) in zip(axes, embeddings.items(), strict=True):
     ranks = rankdata(embedding.transform(X_new), axis=0)
-    EmbeddingDisplay(ranks, y_new).plot(ax, s=10)
+    ax.scatter(*ranks.T, s=10, c=y_new, cmap="tab10")
     title = f"{name}: {accuracy(embedding, labels):.1%}"
     ax.set(title=title, xlabel="", ylabel="", xticks=[], yticks=[])
 plt.show()

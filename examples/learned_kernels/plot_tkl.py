@@ -45,8 +45,6 @@ svm, tkl = svm.best_estimator_, tkl.best_estimator_
 from matplotlib import pyplot as plt
 from sklearn.inspection import DecisionBoundaryDisplay
 
-from pliant.plots import ConvergenceDisplay
-
 figure, ax = plt.subplots(figsize=(5, 4.4), layout="constrained")
 for each, line in ((tkl, "solid"), (svm, "dashed")):
     DecisionBoundaryDisplay.from_estimator(
@@ -63,7 +61,10 @@ ax.scatter(X[:, 0], X[:, 1], 16, np.where(y == "high", "#0072B2", "#D55E00"))
 plt.show()
 
 figure, ax = plt.subplots(figsize=(5, 4), layout="constrained")
-convergence = ConvergenceDisplay.from_estimator(tkl, ax=ax)
+ax.semilogy(tkl.gap_history_, "o-", color="#0072B2", label="certified gap")
+ax.axhline(tkl.tol, color="0.5", linestyle="--", label=f"tol = {tkl.tol:g}")
+ax.set(xlabel="support vector machines", ylabel="gap")
+ax.legend()
 plt.show()
 
 # %%

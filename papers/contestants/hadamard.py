@@ -13,17 +13,11 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
+from papers.batch import batch_decision_function
 from papers.contestants.tuned import Setting, predicted_labels
 from papers.sample import Labels, Protocol, Sample, folds, losses, to_tune_on
 from papers.study import Contestant, Needed, Record, Variants
-from pliant import (
-    C_path,
-    DANKClassifier,
-    DANKRegressor,
-    KNPLClassifier,
-    KNPLRegressor,
-    batch_decision_function,
-)
+from pliant import C_path, DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
 from pliant.core.typing import Array, Mask
 
 EPSILON = 0.1

@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.multiclass import OneVsOneClassifier
 from sklearn.svm import SVC
 
+from papers.batch import batch_reciprocal_neighbors
 from papers.contestants.hadamard import BATCH, FIXED, Searched, gamma_of
 from papers.contestants.regressors import LAB, Split
 from papers.contestants.tuned import Setting, predicted_labels
@@ -18,7 +19,6 @@ from papers.sample import Labels, Protocol, Sample
 from papers.study import Needed, Variants
 from pliant.core.typing import Array
 from pliant.kernels import Gaussian
-from pliant.kernels.extension import batch_reciprocal_neighbors
 from tests.reference import dank_algorithm1, knpl_admm, lab_algorithm1, naive_hadamard
 
 

@@ -30,10 +30,9 @@ from sklearn.svm import SVC
 from papers.contestants.tuned import Plain, Setting, Tuned
 from papers.sample import Labels, Protocol, Sample, losses, typical_gamma
 from papers.study import Record
-from pliant import LABRBFClassifier, LABRBFRegressor  # noqa: F401
+from pliant import LABRBFAlgorithm, LABRBFClassifier, LABRBFRegressor  # noqa: F401
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Gaussian
-from pliant.methods import LABRBFAlgorithm
 
 
 class LAB(Plain):

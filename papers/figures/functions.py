@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from papers.figures import Drawing, Numbers, shared
+from papers.generators import cherkassky_function, step_function
 from pliant import C_path, DANKRegressor
 from pliant.core.typing import Array
-from pliant.datasets import cherkassky_function, step_function
 
 SVR_CV, DANK = "SVR-CV", "DANK"
 SAME, BEST = "DANK with the parameters of SVR-CV", "SVR, best of the grid on the test points"

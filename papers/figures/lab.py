@@ -14,10 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from papers.figures import Drawing, Numbers, shared
-from pliant import LABRBFRegressor
+from papers.generators import cherkassky_function
+from pliant import LABRBFAlgorithm, LABRBFRegressor
 from pliant.core.typing import Array
-from pliant.datasets import cherkassky_function
-from pliant.methods import LABRBFAlgorithm
 
 LEARNING_RATE = 0.05
 

@@ -18,7 +18,8 @@ from papers.figures import Drawing, Numbers, shared
 from papers.theory import tkl_solvers
 from pliant import TKLRegressor
 from pliant.core.typing import Array, Mask
-from pliant.datasets import make_terrain, terrain_elevation
+from pliant.datasets import make_terrain
+from pliant.datasets.generators import terrain_elevation
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tkl.problem import SaddleProblem

@@ -15,14 +15,14 @@ from papers.contestants.scg import CS, MOST_STEPS
 from papers.data import Estimate, printed, text
 from papers.results import LEVEL, Results
 from papers.study import Shown, Study
-from pliant.comparison import (
+from pliant.core.typing import Array
+from pliant.tables.comparison.statistics import (
     FriedmanTest,
     average_ranks,
     friedman_test,
     nemenyi_critical_difference,
     wilcoxon_test,
 )
-from pliant.core.typing import Array
 
 GROUP = "scg"
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from pliant import TessellatedKernel
 from pliant.core.typing import Array
-from pliant.methods import TessellatedKernel
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
 from pliant.methods.tkl.solvers.low_rank import Search, factorize

@@ -18,117 +18,93 @@ TYPE_CHECKING = False  # defined here, as importing typing is slow
 if TYPE_CHECKING:
     from typing import Any
 
-    from pliant.comparison import compare, fit
-    from pliant.core.exceptions import (
-        FeatureScaleWarning,
-        Interrupted,
-        ModelFileError,
-        NonPSDWarning,
-        SampleWeightWarning,
-        TableError,
-        UniformWeightsWarning,
-    )
     from pliant.export import to_onnx
     from pliant.methods import (
         AsymmetricKernelRidge,
         C_path,
         DANKClassifier,
         DANKRegressor,
+        GeneralizedPolynomial,
         GKLClassifier,
         GKLRegressor,
         KernelEmbedding,
         KMeansPartition,
         KNPLClassifier,
         KNPLRegressor,
+        LABRBFAlgorithm,
         LABRBFClassifier,
+        LABRBFPaperAlgorithm,
         LABRBFRegressor,
         LearnedKernelClassifier,
         LogDetLearner,
         MKLClassifier,
         MKLRegressor,
         OrderSpectralLearner,
+        QuadratureKernel,
         SCGLogDetLearner,
         SCGLogDetPath,
+        SideInformation,
         SketchedKernelRidge,
         SketchedKernelRidgeClassifier,
+        TessellatedKernel,
         TKLClassifier,
         TKLRegressor,
-        batch_decision_function,
     )
-    from pliant.methods.supervised.information import SideInformation, scg_loss
-    from pliant.metrics import kernel_alignment
     from pliant.persistence import load, save
-    from pliant.tables import TableFeatures
+    from pliant.tables.comparison.comparing import compare, fit
+    from pliant.tables.reading.encoder import TableFeatures
 
 __all__ = [
     "AsymmetricKernelRidge",
     "C_path",
     "DANKClassifier",
     "DANKRegressor",
-    "FeatureScaleWarning",
     "GKLClassifier",
     "GKLRegressor",
-    "Interrupted",
+    "GeneralizedPolynomial",
     "KMeansPartition",
     "KNPLClassifier",
     "KNPLRegressor",
     "KernelEmbedding",
+    "LABRBFAlgorithm",
     "LABRBFClassifier",
+    "LABRBFPaperAlgorithm",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
     "LogDetLearner",
     "MKLClassifier",
     "MKLRegressor",
-    "ModelFileError",
-    "NonPSDWarning",
     "OrderSpectralLearner",
+    "QuadratureKernel",
     "SCGLogDetLearner",
     "SCGLogDetPath",
-    "SampleWeightWarning",
     "SideInformation",
     "SketchedKernelRidge",
     "SketchedKernelRidgeClassifier",
     "TKLClassifier",
     "TKLRegressor",
-    "TableError",
     "TableFeatures",
-    "UniformWeightsWarning",
+    "TessellatedKernel",
     "__version__",
-    "batch_decision_function",
     "compare",
     "fit",
-    "kernel_alignment",
     "load",
     "save",
-    "scg_loss",
     "to_onnx",
 ]
 
 _ELSEWHERE = {
-    "FeatureScaleWarning": "pliant.core.exceptions",
-    "Interrupted": "pliant.core.exceptions",
-    "ModelFileError": "pliant.core.exceptions",
-    "NonPSDWarning": "pliant.core.exceptions",
-    "SampleWeightWarning": "pliant.core.exceptions",
-    "SideInformation": "pliant.methods.supervised.information",
-    "TableError": "pliant.core.exceptions",
-    "TableFeatures": "pliant.tables",
-    "UniformWeightsWarning": "pliant.core.exceptions",
-    "compare": "pliant.comparison",
-    "fit": "pliant.comparison",
-    "kernel_alignment": "pliant.metrics",
+    "TableFeatures": "pliant.tables.reading.encoder",
+    "compare": "pliant.tables.comparison.comparing",
+    "fit": "pliant.tables.comparison.comparing",
     "load": "pliant.persistence",
     "save": "pliant.persistence",
-    "scg_loss": "pliant.methods.supervised.information",
     "to_onnx": "pliant.export",
 }
 """Modules of the public names that are not in `pliant.methods`."""
 
-_MODULES = (
-    *("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots"),
-    *("registry", "tables"),
-)
-"""Submodules that are attributes of the package."""
+_MODULES = ("datasets", "exceptions", "kernels", "metrics", "plots", "tables")
+"""Public submodules, which are attributes of the package."""
 
 
 def __getattr__(name: str) -> Any:

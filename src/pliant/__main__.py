@@ -2,7 +2,7 @@
 
 import sys
 
-from pliant.cli import main
+from pliant.tables.cli import main
 
 if __name__ == "__main__":
     code = main()

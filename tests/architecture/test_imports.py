@@ -10,16 +10,13 @@ import numpy as np
 import pliant
 
 OPTIONAL = ("dask", "matplotlib", "onnx", "pandas", "pyarrow", "torch", "typer")
-PUBLIC = (
-    *("comparison", "datasets", "kernels", "methods", "metrics", "persistence", "plots"),
-    *("registry", "tables"),
-)
+PUBLIC = ("datasets", "exceptions", "kernels", "metrics", "plots", "tables")
 SOLVERS = ("clarabel", "cvxopt", "cvxpy", "ecos", "mosek", "osqp", "scs")
 
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(pliant.__path__, "pliant.")
-    if not module.name.startswith("pliant.cli.")
+    if not module.name.startswith("pliant.tables.cli.")
 )
 
 BLOCKED = """

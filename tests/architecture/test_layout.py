@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pliant
-from pliant.cli.app import COMMANDS
+from pliant.tables.cli.app import COMMANDS
 
 PACKAGE = Path(pliant.__file__).parent
 
@@ -60,13 +60,14 @@ def test_every_module_is_used_or_exported():
     edges = graph()
     used = set().union(*edges.values())
     packages = {name.rpartition(".")[0] for name in edges}  # a folder is used if its modules are
-    entry_points = {"pliant", "pliant.__main__", "pliant.datasets", "pliant.metrics"}
-    entry_points |= {f"pliant.cli.{name}" for name in COMMANDS}  # imported by name
+    entry_points = {"pliant", "pliant.__main__"}
+    entry_points |= {f"pliant.{name}" for name in ("datasets", "exceptions", "metrics")}
+    entry_points |= {f"pliant.tables.cli.{name}" for name in COMMANDS}  # imported by name
     assert sorted(edges.keys() - used - packages - entry_points) == []
 
 
 def test_only_the_command_line_names_options():
     """Messages of the library name parameters, which the command line replaces by options."""
     for name, path in modules().items():
-        if not name.startswith("pliant.cli"):
+        if not name.startswith("pliant.tables.cli"):
             assert not re.search(r"(?<![\w-])--[a-z]+", path.read_text("utf-8")), name

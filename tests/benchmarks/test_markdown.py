@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.markdown import markdown_table
-from pliant.comparison import Score, TextColumn
+from pliant.tables.comparison.text import Score, TextColumn
 
 ROWS = [
     {"data": "heart", "paper": 81.9, "measured": Score(81.3, 2.2), "baseline": Score(80, 12)},

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pliant.comparison.page import write_report
+from pliant.tables.comparison.page import write_report
 from tests.comparison.report.report_cases import HOSTILE, result
 
 BOARD = 'const board = document.querySelector("table.leaderboard");'

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.cli import main
+from pliant.tables.cli import main
 from tests.comparison import comparison_cases
 
 NOTE = "Note: pliant is compiling its loops (a few seconds, once per computer)\n"
@@ -117,10 +117,10 @@ def captured(*words):
 def here(monkeypatch):
     """Run comparisons in this process and draw no pictures, which is faster."""
     run_here(monkeypatch)
-    monkeypatch.setattr("pliant.comparison.pictures.can_draw", lambda: False)
+    monkeypatch.setattr("pliant.tables.comparison.pictures.can_draw", lambda: False)
 
 
 def run_here(patch):
     """Patch comparisons to fit in this process, and commands to wait for no others."""
     comparison_cases.run_here(patch)
-    patch.setattr("pliant.cli.compare.warm_up", lambda n: None)
+    patch.setattr("pliant.tables.cli.compare.warm_up", lambda n: None)

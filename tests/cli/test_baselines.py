@@ -15,9 +15,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from pliant import LABRBFClassifier
-from pliant.comparison import BASELINES, Protocol, Sample
-from pliant.comparison.folds import outer_split
 from pliant.persistence import load
+from pliant.tables.comparison.contenders import BASELINES
+from pliant.tables.comparison.folds import outer_split
+from pliant.tables.comparison.protocol import Protocol
+from pliant.tables.comparison.sample import Sample
 
 pytestmark = pytest.mark.usefixtures("folder")
 

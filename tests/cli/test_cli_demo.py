@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
 
-from pliant.cli import demo as module
+from pliant.tables.cli import demo as module
 from tests.cli.conftest import captured, run_here
 from tests.comparison.report.report_page import Page
 
@@ -18,8 +18,8 @@ def place(tmp_path_factory):
     third.data, third.target = third.data[::3], third.target[::3]
     with pytest.MonkeyPatch.context() as patch:
         run_here(patch)
-        patch.setattr("pliant.comparison.race.cpu_count", lambda: 1)
-        patch.setattr("pliant.comparison.pictures.can_draw", lambda: False)
+        patch.setattr("pliant.tables.comparison.race.cpu_count", lambda: 1)
+        patch.setattr("pliant.tables.comparison.pictures.can_draw", lambda: False)
         patch.setattr(module, "METHODS", ("linear", "dummy"))
         patch.setattr(module, "ROWS", 120)
         patch.setattr(module, "load_breast_cancer", lambda **_: third)

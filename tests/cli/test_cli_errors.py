@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pliant import DANKClassifier
-from pliant.cli.app import exit_code, format_error
 from pliant.persistence import load, save
+from pliant.tables.cli.app import exit_code, format_error
 from tests.cli.conftest import patients, write
 from tests.persistence.test_hostile_files import members_of, packed
 

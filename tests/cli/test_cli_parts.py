@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant import TableError
-from pliant.cli.options import parse_parameters
-from pliant.cli.outputs import STDOUT, check_outputs, with_options, write_json
+from pliant.exceptions import TableError
+from pliant.tables.cli.options import parse_parameters
+from pliant.tables.cli.outputs import STDOUT, check_outputs, with_options, write_json
 
 VALUES = [
     ("10", 10),

@@ -9,10 +9,11 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 
-from pliant import TableError
-from pliant.cli.predict import TablePredictor
+from pliant import TableFeatures
+from pliant.exceptions import TableError
 from pliant.persistence import load, save
-from pliant.tables import TableFeatures, read_table
+from pliant.tables import read_table
+from pliant.tables.cli.predict import TablePredictor
 from tests.cli.conftest import patients, write
 
 

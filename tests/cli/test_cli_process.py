@@ -14,7 +14,7 @@ import pytest
 
 from pliant import cli
 from pliant._version import __version__
-from pliant.cli import main
+from pliant.tables.cli import main
 from tests.cli.conftest import NOTE, patients, write
 
 PLIANT = [sys.executable, "-m", "pliant"]
@@ -25,7 +25,7 @@ RUN = """
 import sys
 for name in {missing!r}:
     sys.modules[name] = None
-from pliant.cli import main
+from pliant.tables.cli import main
 for words in {tasks!r}:
     code = main(words)
     sys.stderr.write(f"{{words[0]}} {{code}}\\n")
@@ -50,7 +50,7 @@ def test_the_help_waits_for_no_large_package():
         [
             sys.executable,
             "-c",
-            "import sys; from pliant.cli import main; code = main(['--help']); "
+            "import sys; from pliant.tables.cli import main; code = main(['--help']); "
             f"print(code, [name for name in {large} if name in sys.modules])",
         ]
     )
@@ -150,8 +150,8 @@ def test_a_signal_in_a_text_or_a_callback_is_not_lost(text, code, said, folder):
     """Python itself executes texts, such as the methods of a dataclass; numba has callbacks."""
     write(
         "patched.py",
-        "import runpy, pliant.cli.app",
-        f"pliant.cli.app.run = lambda words: exec({text!r}, {{}})",
+        "import runpy, pliant.tables.cli.app",
+        f"pliant.tables.cli.app.run = lambda words: exec({text!r}, {{}})",
         "runpy.run_module('pliant', run_name='__main__')",
     )
     paths = os.pathsep.join([str(folder), *sys.path])
@@ -161,7 +161,7 @@ def test_a_signal_in_a_text_or_a_callback_is_not_lost(text, code, said, folder):
 
 
 @posix_only
-@pytest.mark.parametrize("imported", ["numpy", "pliant.registry"])
+@pytest.mark.parametrize("imported", ["numpy", "pliant.tables.registry"])
 def test_ctrl_c_while_packages_are_imported(imported):
     """Send the signal when Python reports that a package has been imported."""
     command = [sys.executable, "-X", "importtime", *PLIANT[1:], "methods"]

@@ -21,10 +21,11 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import f1_score, log_loss, make_scorer, roc_auc_score
 
 import pliant as package
-from pliant.cli.compare import parse_duration
-from pliant.comparison import BlendClassifier, BlendRegressor, ComparisonResult
 from pliant.persistence import load
-from pliant.registry import METHODS as REGISTERED
+from pliant.tables import ComparisonResult
+from pliant.tables.cli.compare import parse_duration
+from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
+from pliant.tables.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, run_here, write
 from tests.comparison.report.report_cases import METHODS, result
 
@@ -230,7 +231,8 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
     known = {**REGISTERED, **package.comparison.BASELINES}
     names = ("lab-rbf", "linear", "extra-trees", "dummy")
     monkeypatch.setattr(
-        "pliant.comparison.contenders.contenders_for", lambda *_: [known[name] for name in names]
+        "pliant.tables.comparison.contenders.contenders_for",
+        lambda *_: [known[name] for name in names],
     )
     words = ("--target", "y", "--budget", "60s", "--cv", 3, "--out", "m.pliant", *single)
     done = pliant("fit", "t.csv", *words, "--json", "r.json")
@@ -441,7 +443,7 @@ def test_an_executor_gives_the_same_scores(folder, here, capsys, kind):
 
 
 def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
-    from pliant.comparison import race
+    from pliant.tables.comparison import race
 
     performed, calls = race.perform_apart, []
 
@@ -470,7 +472,7 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
     def interrupted(*cell):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", interrupted)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", interrupted)
     words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--out", "m.pliant")
     done = pliant("compare", "patients.csv", *words)
     assert done.code == 130
@@ -510,8 +512,8 @@ def asked(folder, monkeypatch):
         calls.append((sample, methods, protocol, options))
         return result(sample.task, name=sample.name, seed=len(calls), command=options["command"])
 
-    monkeypatch.setattr("pliant.cli.compare.compare_sample", compare_sample)
-    monkeypatch.setattr("pliant.cli.compare.warm_up", lambda n: None)
+    monkeypatch.setattr("pliant.tables.cli.compare.compare_sample", compare_sample)
+    monkeypatch.setattr("pliant.tables.cli.compare.warm_up", lambda n: None)
     return calls
 
 

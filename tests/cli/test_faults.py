@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pliant.cli import main
-from pliant.registry import METHODS
+from pliant.tables.cli import main
+from pliant.tables.registry import METHODS
 
 resource = pytest.importorskip("resource")
 

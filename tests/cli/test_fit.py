@@ -12,11 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor, LABRBFClassifier, LABRBFRegressor
-from pliant.comparison import Protocol, compare_sample, read_sample
-from pliant.comparison.cells import perform
 from pliant.persistence import load
-from pliant.registry import METHODS
 from pliant.tables import read_table
+from pliant.tables.comparison.cells import perform
+from pliant.tables.comparison.comparing import compare_sample
+from pliant.tables.comparison.protocol import Protocol
+from pliant.tables.comparison.reading import read_sample
+from pliant.tables.registry import METHODS
 from tests.cli.conftest import write
 
 DANK = ("--method", "dank")
@@ -90,7 +92,9 @@ def test_the_scores_are_those_of_a_comparison(result, monkeypatch):
     """Folds and preprocessing, including texts, are the same."""
     found = result("--cv", 2, "--seed", 4, "--param", "gamma=0.25")["cross_validation"]["scores"]
     method = replace(METHODS["dank"], grid={}, given={"gamma": 0.25})
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *cell: perform(*cell[:4]))
+    monkeypatch.setattr(
+        "pliant.tables.comparison.race.perform_apart", lambda *cell: perform(*cell[:4])
+    )
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
     protocol = Protocol(folds=2, repeats=1, seed=4)
     compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
@@ -209,7 +213,7 @@ def test_ctrl_c_within_a_budget_saves_the_best_model_so_far(pliant, folder, monk
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", interrupted)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", interrupted)
     words = ("fit", "patients.csv", "--target", "sick", "--budget", "600s", "--out", "m.pliant")
     done = pliant(*words)
     assert done.code == 130

@@ -15,11 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition
-from pliant.comparison.search import last_step
 from pliant.datasets import make_clowns
 from pliant.methods import PartitionedKernel
 from pliant.persistence import load
-from pliant.registry import METHODS
+from pliant.tables.comparison.search import last_step
+from pliant.tables.registry import METHODS
 
 N = 120
 DANK = ("--method", "dank")
@@ -99,7 +99,7 @@ def test_many_rows_are_parted_as_in_comparisons(pliant, learned, monkeypatch):
 
 PEAK = """
 import sys
-from pliant.cli import main
+from pliant.tables.cli import main
 from benchmarks.harness.memory import peak_memory, reset_peak_memory
 for model, table in zip(sys.argv[1::2], sys.argv[2::2]):
     reset_peak_memory()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import TableError
+from pliant.exceptions import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
-from pliant.tables._schema import read_with_schema
+from pliant.tables.reading.schema import read_with_schema
 
 BOTH_FLAGS = r"set TableFormat\(decimal='[.,]'\) or TableFormat\(decimal='[.,]'\)"
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant import LABRBFClassifier, LABRBFRegressor, TableFeatures
 from pliant.persistence import load
-from pliant.registry import METHODS
-from pliant.tables import TableFeatures, TableSchema, iter_table, read_table
+from pliant.tables import TableSchema, iter_table, read_table
+from pliant.tables.registry import METHODS
 
 SMALL = {"n_support": 8, "n_members": 2, "max_iter": 4, "dense": False}
 WORDS = [word for name, value in SMALL.items() for word in ("--param", f"{name}={value}")]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pliant.comparison.cells import fit_method, perform
-from pliant.comparison.contenders import BASELINES as METHODS
-from pliant.comparison.metrics import METRICS
-from pliant.comparison.protocol import Entry, Protocol
-from pliant.comparison.result import ComparisonResult
-from pliant.comparison.standings import standings
+from pliant.tables.comparison.cells import fit_method, perform
+from pliant.tables.comparison.contenders import BASELINES as METHODS
+from pliant.tables.comparison.metrics import METRICS
+from pliant.tables.comparison.protocol import Entry, Protocol
+from pliant.tables.comparison.result import ComparisonResult
+from pliant.tables.comparison.standings import standings
 
 BASELINES = ("dummy", "linear", "svm", "forest")
 TITLES = {"svm": "Gaussian SVM", "dank": "DANK", "tkl": "TKL", "forest": "Random forest"}
@@ -91,8 +91,8 @@ def fit_here(sample, protocol, methods, rows, *_, **__):
 
 def run_here(patch):
     """Patch comparisons to fit in this process, with few trees and few settings."""
-    patch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    patch.setattr("pliant.comparison.outcome.fit_apart", fit_here)
+    patch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
+    patch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
     for name in ("forest", "extra-trees"):
         patch.setitem(METHODS, name, replace(METHODS[name], given={"n_estimators": 40}))
     grids = {"linear": {"C": (0.1, 10.0), "alpha": (0.1, 10.0)}, "svm": {"C": (1.0, 10.0)}}

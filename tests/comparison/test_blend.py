@@ -14,23 +14,25 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeRegressor
 
-from pliant import ModelFileError
-from pliant.comparison import BlendClassifier, BlendRegressor, blend
-from pliant.comparison.blend import (
+from pliant.exceptions import ModelFileError
+from pliant.persistence import load, save
+from pliant.tables.comparison import blend
+from pliant.tables.comparison.blend import (
     BEST,
     LEAST,
     POWER,
     SHRINKAGE,
     SMALLEST,
     TRUST,
+    BlendClassifier,
+    BlendRegressor,
     blend_weights,
     extended_range,
     learn_blend,
 )
-from pliant.comparison.metrics import METRICS
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.standings import finished, standings
-from pliant.persistence import load, save
+from pliant.tables.comparison.metrics import METRICS
+from pliant.tables.comparison.protocol import Protocol
+from pliant.tables.comparison.standings import finished, standings
 from tests.comparison.comparison_cases import entry, record
 
 TREE = DecisionTreeRegressor(max_depth=3, random_state=0)

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from sklearn.datasets import make_friedman1
 from sklearn.exceptions import UndefinedMetricWarning
 
-from pliant.comparison.cells import fit_method, kept_rows, perform
-from pliant.comparison.contenders import named
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.sample import Sample
-from pliant.comparison.search import rounds, search
-from pliant.registry import METHODS
+from pliant.tables.comparison.cells import fit_method, kept_rows, perform
+from pliant.tables.comparison.contenders import named
+from pliant.tables.comparison.protocol import Cell, Protocol
+from pliant.tables.comparison.sample import Sample
+from pliant.tables.comparison.search import rounds, search
+from pliant.tables.registry import METHODS
 from tests.reference import naive_comparison as naive
 
 NAMES = ("dummy", "linear", "svm", "dank")

@@ -12,13 +12,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from pliant.comparison.cells import fit_method, perform
-from pliant.comparison.comparing import compare_sample
-from pliant.comparison.contenders import methods_of
-from pliant.comparison.folds import outer_split
-from pliant.comparison.journal import method_key
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.sample import Sample
+from pliant.tables.comparison.cells import fit_method, perform
+from pliant.tables.comparison.comparing import compare_sample
+from pliant.tables.comparison.contenders import methods_of
+from pliant.tables.comparison.folds import outer_split
+from pliant.tables.comparison.journal import method_key
+from pliant.tables.comparison.protocol import Cell, Protocol
+from pliant.tables.comparison.sample import Sample
 from tests.comparison.comparison_cases import perform_here
 
 PROTOCOL = Protocol(folds=3, repeats=1)
@@ -103,7 +103,7 @@ def test_method_key_depends_on_all_settings(sample, tmp_path, monkeypatch):
     assert len(set(keys)) == 4
     assert keys == [method_key(one(("m", SVC(**each))), "classification") for each in settings]
     cache = tmp_path / "cells.jsonl"
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     for C in (1.0, 1.0, 2.0):
         result = compare_sample(
             sample, [("m", SVC(C=C))], PROTOCOL, budget=None, n_jobs=1, cache=cache, resume=True

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
-from pliant.comparison.cells import perform
-from pliant.comparison.contenders import named
-from pliant.comparison.folds import check_folds, outer_split, without_rare_classes
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.sample import Sample
-from pliant.registry import Method
-from pliant.tables import ColumnEncoder
+from pliant.tables.comparison.cells import perform
+from pliant.tables.comparison.contenders import named
+from pliant.tables.comparison.folds import check_folds, outer_split, without_rare_classes
+from pliant.tables.comparison.protocol import Cell, Protocol
+from pliant.tables.comparison.sample import Sample
+from pliant.tables.reading.encoder import ColumnEncoder
+from pliant.tables.registry import Method
 
 PROTOCOL = Protocol(folds=3, repeats=2, inner_folds=3, candidates=3, seed=5)
 SEEN: list[tuple[str, np.ndarray]] = []

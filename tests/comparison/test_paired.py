@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.comparison import corrected_t_test, wilcoxon_test
-from pliant.comparison.statistics import holm
+from pliant.tables.comparison.statistics import corrected_t_test, holm, wilcoxon_test
 
 FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
 SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])

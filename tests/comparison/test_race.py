@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.comparison import BASELINES, cells
-from pliant.comparison.cells import (
+from pliant.tables.comparison import cells
+from pliant.tables.comparison.cells import (
     close_all,
     failed,
     fit_whole,
@@ -31,14 +31,14 @@ from pliant.comparison.cells import (
     perform_apart,
     warm_up,
 )
-from pliant.comparison.comparing import _affordable_folds, compare_sample, fit_within
-from pliant.comparison.contenders import contenders_for
-from pliant.comparison.journal import Journal
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.race import FIRST_SHARE, Race
-from pliant.comparison.sample import Sample
-from pliant.comparison.search import last_step
-from pliant.registry import METHODS, Method
+from pliant.tables.comparison.comparing import _affordable_folds, compare_sample, fit_within
+from pliant.tables.comparison.contenders import BASELINES, contenders_for
+from pliant.tables.comparison.journal import Journal
+from pliant.tables.comparison.protocol import Cell, Protocol
+from pliant.tables.comparison.race import FIRST_SHARE, Race
+from pliant.tables.comparison.sample import Sample
+from pliant.tables.comparison.search import last_step
+from pliant.tables.registry import METHODS, Method
 from tests.comparison.comparison_cases import fit_here, perform_here, record, without_costs
 
 PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
@@ -114,11 +114,11 @@ class Simulated:
 
         self.whole = []
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("pliant.comparison.race.perform_apart", fake)
-            patch.setattr("pliant.comparison.race.fit_whole", fit_all)
-            patch.setattr("pliant.comparison.race.close_all", lambda: None)
-            patch.setattr("pliant.comparison.race.time", self.clock)
-            patch.setattr("pliant.comparison.race.ThreadPoolExecutor", AtOnce)
+            patch.setattr("pliant.tables.comparison.race.perform_apart", fake)
+            patch.setattr("pliant.tables.comparison.race.fit_whole", fit_all)
+            patch.setattr("pliant.tables.comparison.race.close_all", lambda: None)
+            patch.setattr("pliant.tables.comparison.race.time", self.clock)
+            patch.setattr("pliant.tables.comparison.race.ThreadPoolExecutor", AtOnce)
             methods = [method(name) for name in times]
             self.race = Race(
                 NUMBERS, protocol, methods, journal, **{"n_jobs": 1, "budget": budget} | options
@@ -299,7 +299,7 @@ def entry(result, name):
 
 
 def test_failing_method_is_reported(sample, monkeypatch):
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     methods = [trouble("complain"), method("plain")]
     result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1)
     assert entry(result, "plain").status == "done"
@@ -317,7 +317,7 @@ def interrupt_at(monkeypatch, place):
             raise KeyboardInterrupt
         return perform(sample, protocol, learner, cell)
 
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", stop)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", stop)
 
 
 def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
@@ -342,7 +342,7 @@ def test_ctrl_c_before_any_fit_has_finished_is_raised(sample, monkeypatch):
 def interrupted_fit(sample, monkeypatch, names):
     """Call `pliant.fit` with methods of these names; return the interrupt."""
     methods = [method(name) for name in names]
-    monkeypatch.setattr("pliant.comparison.comparing.methods_of", lambda *_: methods)
+    monkeypatch.setattr("pliant.tables.comparison.comparing.methods_of", lambda *_: methods)
     with pytest.raises(package.Interrupted) as caught:
         package.fit(sample.X, sample.y, budget=600.0, n_jobs=1)
     return caught.value
@@ -351,7 +351,9 @@ def interrupted_fit(sample, monkeypatch, names):
 @pytest.mark.parametrize(("place", "finished"), [(("a", 0), 0), (("b", 1), 6)])
 def test_ctrl_c_ends_a_fit_and_the_best_model_so_far_remains(sample, monkeypatch, place, finished):
     interrupt_at(monkeypatch, place)
-    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", lambda *_: pytest.fail("fitted"))
+    monkeypatch.setattr(
+        "pliant.tables.comparison.outcome.fit_apart", lambda *_: pytest.fail("fitted")
+    )
     stop = interrupted_fit(sample, monkeypatch, "ab")
     assert isinstance(stop, KeyboardInterrupt)
     assert len(stop.result.records) == finished
@@ -364,7 +366,7 @@ def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.comparison.comparing.fit_default", stop)
+    monkeypatch.setattr("pliant.tables.comparison.comparing.fit_default", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         package.fit(sample.X, sample.y, budget=600.0)
     assert not isinstance(caught.value, package.Interrupted)
@@ -391,11 +393,11 @@ def test_a_table_too_small_for_folds_gives_lab_rbf():
 
 
 def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.comparison.outcome.fit_apart", fit_here)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
     names = ["dummy", "linear", "lab-rbf"]
     methods = [(METHODS | BASELINES)[name] for name in names]
-    monkeypatch.setattr("pliant.comparison.comparing.methods_of", lambda *_: methods)
+    monkeypatch.setattr("pliant.tables.comparison.comparing.methods_of", lambda *_: methods)
     found = fit_within(600.0, sample, PROTOCOL, 1)
     assert found.name == found.result.best
     steps = found.result.history
@@ -416,11 +418,11 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
 
     names = ["lab-rbf", "linear", "forest"]
     known = {**METHODS, **BASELINES}
-    monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.comparison.race.fit_whole", fit_some)
+    monkeypatch.setattr("pliant.tables.comparison.blend.LEAST", 0.0)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.race.fit_whole", fit_some)
     monkeypatch.setattr(
-        "pliant.comparison.comparing.methods_of", lambda *_: [known[name] for name in names]
+        "pliant.tables.comparison.comparing.methods_of", lambda *_: [known[name] for name in names]
     )
     noise = np.random.default_rng(1).normal(size=60)
     sample = Sample.of(sample.X, (sample.X[:, 0] + noise > 0).astype(int))
@@ -458,13 +460,13 @@ def test_unexpected_errors_are_raised(sample, monkeypatch):
     def broken(*_):
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", broken)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", broken)
     with pytest.raises(RuntimeError, match="no such thing"):
         compare_sample(sample, [method("a")], PROTOCOL, n_jobs=1)
 
 
 def test_progress_lines(sample, monkeypatch, capsys):
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     compare_sample(sample, ["dummy", "linear"], PROTOCOL, n_jobs=1, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "at most 4 fits on 2 folds"
@@ -487,7 +489,8 @@ def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):
     cache, dies = tmp_path / "cells.jsonl", trouble("die")
     crashed = perform_apart(sample, PROTOCOL, dies, Cell("die", 0, 0))
     monkeypatch.setattr(
-        "pliant.comparison.race.perform_apart", lambda *given: crashed | {"fold": given[3].fold}
+        "pliant.tables.comparison.race.perform_apart",
+        lambda *given: crashed | {"fold": given[3].fold},
     )
     result = compare_sample(sample, [dies], PROTOCOL, budget=None, n_jobs=1, cache=cache)
     assert entry(result, "die").status == "error"
@@ -524,7 +527,7 @@ def test_processes_and_executors_match_serial_run(sample, monkeypatch):
     there = compare_sample(sample, methods, PROTOCOL, **options)
     with ThreadPoolExecutor(2) as threads:
         threaded = compare_sample(sample, methods, PROTOCOL, executor=threads, **options)
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     here = compare_sample(sample, methods, PROTOCOL, **options)
     for other in (there, threaded):
         assert without_costs(other.records) == without_costs(here.records)
@@ -586,6 +589,8 @@ def test_failing_and_late_executor(sample):
     ],
 )
 def test_invalid_parameters_are_refused_before_any_fit(sample, monkeypatch, options, said):
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", lambda *_: pytest.fail("ran"))
+    monkeypatch.setattr(
+        "pliant.tables.comparison.race.perform_apart", lambda *_: pytest.fail("ran")
+    )
     with pytest.raises((ValueError, TypeError), match=said):
         compare_sample(sample, **options)

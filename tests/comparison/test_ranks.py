@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.comparison import average_ranks, friedman_test, nemenyi_critical_difference
-from pliant.comparison.outcome import across
+from pliant.tables.comparison.outcome import across
+from pliant.tables.comparison.statistics import (
+    average_ranks,
+    friedman_test,
+    nemenyi_critical_difference,
+)
 from tests.comparison.comparison_cases import result_of
 
 C45 = np.array(

@@ -7,11 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant import TableError, compare
-from pliant.comparison.comparing import _facts_of
-from pliant.comparison.reading import read_sample, sample_of
-from pliant.comparison.sample import Sample
+from pliant import compare
+from pliant.exceptions import TableError
 from pliant.tables import read_table
+from pliant.tables.comparison.comparing import _facts_of
+from pliant.tables.comparison.reading import read_sample, sample_of
+from pliant.tables.comparison.sample import Sample
 
 TEXTS = {
     "a": ["1.5", "", "3", "4", "-2e3", "NA"],

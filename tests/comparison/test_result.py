@@ -13,15 +13,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import compare
-from pliant.comparison import cells
-from pliant.comparison.contenders import methods_of
-from pliant.comparison.outcome import Expected
-from pliant.comparison.protocol import Entry
-from pliant.comparison.result import ComparisonResult
-from pliant.comparison.sample import Sample
-from pliant.comparison.search import search
-from pliant.comparison.sentences import missing_of
 from pliant.persistence import load, save
+from pliant.tables.comparison import cells
+from pliant.tables.comparison.contenders import methods_of
+from pliant.tables.comparison.outcome import Expected
+from pliant.tables.comparison.protocol import Entry
+from pliant.tables.comparison.result import ComparisonResult
+from pliant.tables.comparison.sample import Sample
+from pliant.tables.comparison.search import search
+from pliant.tables.comparison.sentences import missing_of
 from tests.comparison.comparison_cases import entry, result_of, run_here
 from tests.comparison.report.report_cases import HOSTILE
 from tests.comparison.test_blend import CLASSES, NAMES, made
@@ -224,7 +224,7 @@ def test_a_result_says_what_a_larger_budget_would_add(status, repeats, told):
 
 
 def test_blend_accepts_data_frames(tmp_path, monkeypatch):
-    monkeypatch.setattr("pliant.comparison.blend.LEAST", 0.0)
+    monkeypatch.setattr("pliant.tables.comparison.blend.LEAST", 0.0)
     X, _ = frame(120)
     y = X["age"].fillna(0.0) + np.sin(3.0 * X["age"].fillna(0.0)) + X["ok"]
     result = compare(X, y, methods=["linear", "extra-trees"], **OPTIONS)

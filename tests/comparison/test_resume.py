@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from sklearn.metrics import fbeta_score, make_scorer
 
-from pliant.comparison.comparing import compare_sample
-from pliant.comparison.contenders import named
-from pliant.comparison.journal import Journal, key_of
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.sample import Sample
 from pliant.core.exceptions import TableError
+from pliant.tables.comparison.comparing import compare_sample
+from pliant.tables.comparison.contenders import named
+from pliant.tables.comparison.journal import Journal, key_of
+from pliant.tables.comparison.protocol import Cell, Protocol
+from pliant.tables.comparison.sample import Sample
 from tests.comparison.comparison_cases import perform_here, record, without_costs
 
 METHODS = ("dummy", "linear", "svm")
@@ -43,7 +43,7 @@ def here(monkeypatch):
         done.append(cell)
         return perform_here(sample, protocol, method, cell)
 
-    monkeypatch.setattr("pliant.comparison.race.perform_apart", perform)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform)
     return done
 
 
@@ -61,7 +61,7 @@ def scores(result):
 def whole():
     """An uninterrupted run, in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pliant.comparison.race.perform_apart", perform_here)
+        patch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
         return run()
 
 

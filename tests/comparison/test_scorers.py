@@ -8,12 +8,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import fbeta_score, get_scorer, log_loss, make_scorer, mean_squared_error
 from sklearn.svm import SVC
 
-from pliant.comparison.cells import perform
-from pliant.comparison.contenders import methods_of, named
-from pliant.comparison.folds import outer_split
-from pliant.comparison.metrics import METRICS, SCORERS, Predictions, metric_of
-from pliant.comparison.protocol import Cell, Protocol
-from pliant.comparison.sample import Sample
+from pliant.tables.comparison.cells import perform
+from pliant.tables.comparison.contenders import methods_of, named
+from pliant.tables.comparison.folds import outer_split
+from pliant.tables.comparison.metrics import METRICS, SCORERS, Predictions, metric_of
+from pliant.tables.comparison.protocol import Cell, Protocol
+from pliant.tables.comparison.sample import Sample
 
 
 def record_of(estimator, task, metric, n_classes=2):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.comparison.metrics import METRICS
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.standings import common_folds, standings
+from pliant.tables.comparison.metrics import METRICS
+from pliant.tables.comparison.protocol import Protocol
+from pliant.tables.comparison.standings import common_folds, standings
 from tests.comparison.comparison_cases import entry, ranked, record
 
 SVM = [0.90, 0.88, 0.91, 0.87, 0.92, 0.89, 0.90, 0.88, 0.93, 0.90]

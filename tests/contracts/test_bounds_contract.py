@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from sklearn.base import is_regressor
 
-from pliant import DANKClassifier, LogDetLearner, NonPSDWarning
+from pliant import DANKClassifier, LogDetLearner
+from pliant.exceptions import NonPSDWarning
 from pliant.methods.ridge.sketched import BaseSketched
 from pliant.methods.svm.estimators import BaseSVM
 from tests.contracts.discovery import ESTIMATORS

@@ -23,7 +23,7 @@ from pliant import (
     SketchedKernelRidgeClassifier,
     TKLClassifier,
 )
-from pliant.comparison import BlendClassifier, BlendRegressor
+from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from tests.contracts.discovery import ESTIMATORS
 
 GIVEN = SCGLogDetLearner(strength=100.0)  # SCGLogDetLearner() is checked with its search
@@ -86,8 +86,8 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
-@pytest.mark.filterwarnings("ignore::pliant.UniformWeightsWarning")  # random labels
+@pytest.mark.filterwarnings("ignore::pliant.exceptions.NonPSDWarning")
+@pytest.mark.filterwarnings("ignore::pliant.exceptions.UniformWeightsWarning")  # random labels
 @parametrize_with_checks(
     [*(kind(**QUICK.get(kind.__name__, {})) for kind in ESTIMATORS), *SETTINGS],
     expected_failed_checks=expected_failures,

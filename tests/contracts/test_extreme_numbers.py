@@ -10,15 +10,15 @@ import pliant
 from pliant import (
     AsymmetricKernelRidge,
     DANKClassifier,
+    GeneralizedPolynomial,
     GKLRegressor,
     KNPLClassifier,
     KNPLRegressor,
     MKLRegressor,
-    SampleWeightWarning,
     SketchedKernelRidge,
 )
+from pliant.exceptions import SampleWeightWarning
 from pliant.kernels import Linear
-from pliant.methods import GeneralizedPolynomial
 from tests.contracts.discovery import ESTIMATORS, constraints_of
 
 X = np.random.default_rng(0).normal(size=(12, 2))

@@ -11,12 +11,13 @@ from pliant import (
     KMeansPartition,
     KNPLClassifier,
     KNPLRegressor,
+    LABRBFAlgorithm,
     LABRBFClassifier,
+    LABRBFPaperAlgorithm,
     LABRBFRegressor,
     TKLClassifier,
     TKLRegressor,
 )
-from pliant.methods import LABRBFAlgorithm, LABRBFPaperAlgorithm
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 2))

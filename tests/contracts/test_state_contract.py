@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 
 import pliant
-from pliant.methods import LABRBFAlgorithm
+from pliant import LABRBFAlgorithm
 from tests.contracts.discovery import ESTIMATORS, constraints_of
 
 GIVEN = pliant.SCGLogDetLearner(strength=100.0)

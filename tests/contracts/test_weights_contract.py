@@ -14,6 +14,7 @@ from pliant import (
     DANKRegressor,
     KNPLClassifier,
     KNPLRegressor,
+    LABRBFAlgorithm,
     LABRBFClassifier,
     LABRBFRegressor,
     LearnedKernelClassifier,
@@ -21,7 +22,6 @@ from pliant import (
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
 )
-from pliant.methods import LABRBFAlgorithm
 from tests.contracts.discovery import ESTIMATORS
 
 WEIGHTED = [

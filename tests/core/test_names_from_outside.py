@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant.comparison.protocol import Entry
+from pliant import GeneralizedPolynomial
 from pliant.core.text import close_names, one_line, remove_controls, suggest
 from pliant.core.validation import check_real
 from pliant.kernels import Linear, On, WeightedSum
-from pliant.methods import GeneralizedPolynomial
-from pliant.tables import write_csv
+from pliant.tables.comparison.protocol import Entry
+from pliant.tables.reading.write import write_csv
 
 EVIL = "a\x1b[31m\u202eb\u200b\x00\u2028\ud800"
 

@@ -7,7 +7,9 @@ import pytest
 from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
-from pliant.datasets import make_clowns, make_speed_problem, make_terrain, terrain_elevation
+from benchmarks.problems import make_speed_problem
+from pliant.datasets import make_clowns, make_sandwich, make_terrain
+from pliant.datasets.generators import terrain_elevation
 
 
 def test_speed_problem_is_the_documented_one():
@@ -69,3 +71,37 @@ def test_terrain_samples_are_elevations_with_noise():
     X_again, noisy = make_terrain(400, angle=20, noise=30, random_state=0)
     np.testing.assert_array_equal(X_again, X)
     assert np.std(noisy - y) == pytest.approx(30, rel=0.1)
+
+
+def test_the_sandwich_has_class_minus_one_inside():
+    X, y = make_sandwich(4000, random_state=0)
+    assert np.abs(X[y < 0, 1]).mean() < 0.5 < 1.1 < np.abs(X[y > 0, 1]).mean()
+    assert X[y > 0].mean(axis=0) == pytest.approx([0, 0], abs=0.1)
+    assert X[y > 0].std(axis=0) == pytest.approx(np.hypot([0.7, 0.5], [8**0.5 / 3**0.5, 1.2]), 0.03)
+
+
+def test_the_best_rule_for_the_sandwich_is_as_good_as_stated():
+    X, y = make_sandwich(40_000, random_state=1)
+
+    def normal(t, mean, deviation):
+        return np.exp(-0.5 * ((t - mean) / deviation) ** 2) / deviation / np.sqrt(2 * np.pi)
+
+    along = sum(normal(X[:, 0], centre, 0.7) for centre in (-2, 0, 2)) / 3
+    across = sum(normal(X[:, 1], centre, 0.5) for centre in (-1.2, 1.2)) / 2
+    bread = along * across
+    filling = (np.abs(X[:, 0]) <= 3) / 6 * normal(X[:, 1], 0, 0.5)
+    assert np.mean((bread > filling) == (y > 0)) == pytest.approx(0.847, abs=0.004)
+
+
+@pytest.mark.parametrize("make", [make_sandwich, make_speed_problem, make_clowns, make_terrain])
+def test_seeds_make_problems(make):
+    first, again, other = (make(30, random_state=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first[0], again[0])
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_parameters_out_of_range():
+    with pytest.raises(ValueError, match="expected n_samples >= 1, an integer, got 0"):
+        make_terrain(0)
+    with pytest.raises(ValueError, match="noise >= 0, a finite number, got"):
+        make_terrain(noise=np.nan)

@@ -45,7 +45,7 @@ def test_a_page_runs(page, tmp_path, monkeypatch):
 def test_the_commands_of_the_readme_exist():
     from typer.main import get_command
 
-    from pliant.cli.app import application
+    from pliant.tables.cli.app import application
 
     text = (ROOT / "README.md").read_text("utf-8")
     shown = set(re.findall(r"^\$ pliant (\w+)", text, re.MULTILINE))
@@ -66,7 +66,7 @@ COMMAND = re.compile(r"^   \$ pliant (\w+)(.*(?:\\\n.*)*)", re.MULTILINE)
 def test_the_options_that_pages_show_exist():
     from typer.main import get_command
 
-    from pliant.cli.app import application
+    from pliant.tables.cli.app import application
 
     commands = get_command(application()).commands
     shown = [

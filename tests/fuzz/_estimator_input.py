@@ -9,14 +9,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from pliant import (
+    GeneralizedPolynomial,
     GKLClassifier,
     KernelEmbedding,
     LogDetLearner,
     OrderSpectralLearner,
     SCGLogDetLearner,
+    TessellatedKernel,
 )
 from pliant.kernels import TL1, Gaussian, Kernel, Laplacian, Linear, Matern, On, Polynomial, Sigmoid
-from pliant.methods import GeneralizedPolynomial, TessellatedKernel
 from tests.contracts.discovery import constraints_of
 
 LARGEST = 300

@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from pliant import TableFeatures
 from pliant.core.exceptions import TableError
-from pliant.tables import TableFeatures, TableSchema, detect_format, iter_table
-from pliant.tables._schema import read_with_schema
+from pliant.tables import TableSchema, detect_format, iter_table
+from pliant.tables.reading.schema import read_with_schema
 
 Writer = Callable[[float, str], str]
 

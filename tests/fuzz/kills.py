@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pliant.cli import main as pliant
 from pliant.persistence import load_file
+from pliant.tables.cli import main as pliant
 
 LIMIT = 120.0
 """Time limit in seconds of commands that are not killed."""

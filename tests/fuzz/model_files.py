@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from pliant import ModelFileError
+from pliant.exceptions import ModelFileError
 from pliant.kernels import Kernel
 from pliant.persistence import load, save
 from pliant.persistence._model_file import object_types

@@ -24,13 +24,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pliant.cli import main
-from pliant.cli.app import format_error
-from pliant.cli.compare import results_as_text
-from pliant.cli.outputs import _Notes, diagnostics, print_result
-from pliant.comparison import ComparisonResult
-from pliant.comparison.page import report_html
-from pliant.tables._write import FORMULA_MARKS, write_csv
+from pliant.tables import ComparisonResult
+from pliant.tables.cli import main
+from pliant.tables.cli.app import format_error
+from pliant.tables.cli.compare import results_as_text
+from pliant.tables.cli.outputs import _Notes, diagnostics, print_result
+from pliant.tables.comparison.page import report_html
+from pliant.tables.reading.write import FORMULA_MARKS, write_csv
 from tests.comparison.report.report_cases import hostile, result
 from tests.comparison.report.report_page import Page
 

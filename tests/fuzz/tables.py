@@ -29,19 +29,13 @@ from pyarrow import parquet
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 
-from pliant.cli import main as pliant
-from pliant.cli.predict import TablePredictor
+from pliant import TableFeatures
 from pliant.core.exceptions import TableError
 from pliant.persistence import save
-from pliant.tables import (
-    TableFeatures,
-    TableFormat,
-    detect_format,
-    iter_table,
-    read_table,
-    write_predictions,
-)
-from pliant.tables._schema import read_with_schema
+from pliant.tables import TableFormat, detect_format, iter_table, read_table, write_predictions
+from pliant.tables.cli import main as pliant
+from pliant.tables.cli.predict import TablePredictor
+from pliant.tables.reading.schema import read_with_schema
 
 WORDS = ["good", "bad", "Fast", "slow", "red", "old", "cheap", "quiet", "naïve", "Straße"]
 ODD_WORDS = [

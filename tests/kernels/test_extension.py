@@ -8,8 +8,13 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
 from pliant.core.threads import blas_limited
-from pliant.kernels import Gaussian, Precomputed, batch_reciprocal_neighbors, extension
-from pliant.kernels.extension import CoordinateNeighbors, GramNeighbors, nearest, reciprocal
+from pliant.kernels import Gaussian, Precomputed, extension
+from pliant.kernels.extension import (
+    CoordinateNeighbors,
+    GramNeighbors,
+    nearest,
+    reciprocal,
+)
 from tests.reference import naive_kernels as naive
 
 
@@ -210,10 +215,3 @@ def test_neighbors_by_a_gram_need_equal_diagonal_entries():
     said = "equal diagonal entries, got entries from 1 to 2: .* use extension='none', or normalise"
     with pytest.raises(ValueError, match=said):
         GramNeighbors(Precomputed(gram), np.arange(3.0)[:, None])
-
-
-@ties
-@settings(max_examples=40, deadline=None)
-def test_the_batch_rule_agrees_with_equation_11_where_distances_tie(points, new):
-    M = naive.reciprocal_matrix_of_a_batch(new, points)
-    np.testing.assert_array_equal(batch_reciprocal_neighbors(new, points), M.argmax(axis=0))

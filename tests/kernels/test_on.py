@@ -4,16 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant.kernels import (
-    TL1,
-    Gaussian,
-    Linear,
-    Normalized,
-    On,
-    Rescaled,
-    WeightedSum,
-    resolve_columns,
-)
+from pliant.kernels import TL1, Gaussian, Linear, Normalized, On, Rescaled, WeightedSum
+from pliant.kernels.base import resolve_columns
 from pliant.methods import HadamardKernel
 from tests.reference import naive_kernels as naive
 

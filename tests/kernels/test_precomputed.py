@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.svm import SVC
 
-from pliant import DANKClassifier, KNPLClassifier, MKLClassifier, NonPSDWarning, SCGLogDetLearner
+from pliant import DANKClassifier, KNPLClassifier, MKLClassifier, SCGLogDetLearner
+from pliant.exceptions import NonPSDWarning
 from pliant.kernels import Gaussian, Normalized, On, Precomputed, WeightedSum, as_kernel
 
 POINTS = np.random.default_rng(0).uniform(size=(6, 3))

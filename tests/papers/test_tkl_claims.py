@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant.methods import GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
+from pliant import GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
 from tests.papers.tessellated_cases import BASES, C1, CASES, R1, R3
 from tests.reference.naive_tessellated import (
     exponents,

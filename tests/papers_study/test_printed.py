@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from papers.batch import batch_decision_function
 from papers.contestants.printed import PrintedMachine
 from papers.study import contestant, studies
-from pliant import DANKClassifier, batch_decision_function
+from pliant import DANKClassifier
 from pliant.kernels import Gaussian
 from tests.papers_study import made_up
 from tests.reference.knpl_admm import alternate

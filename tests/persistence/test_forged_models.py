@@ -27,17 +27,17 @@ from pliant import (
     LABRBFRegressor,
     LearnedKernelClassifier,
     MKLClassifier,
-    ModelFileError,
     OrderSpectralLearner,
     SCGLogDetLearner,
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
     TKLClassifier,
 )
+from pliant.exceptions import ModelFileError
 from pliant.kernels import TL1, Gaussian, Linear, On, Precomputed, Rescaled, WeightedSum
 from pliant.methods import HadamardKernel, PartitionedKernel
 from pliant.persistence import save
-from pliant.tables import ColumnEncoder
+from pliant.tables.reading.encoder import ColumnEncoder
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(40, 3))

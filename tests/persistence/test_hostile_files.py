@@ -20,7 +20,8 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pliant import ModelFileError, TableFeatures
+from pliant import TableFeatures
+from pliant.exceptions import ModelFileError
 from pliant.persistence import load, load_file, save
 from pliant.persistence._codec import MAX_ROW_BYTES, Decoder
 

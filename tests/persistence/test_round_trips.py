@@ -39,11 +39,11 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC
 
 import pliant
-from pliant import ModelFileError, __version__
+from pliant import LABRBFAlgorithm, __version__
 from pliant import kernels as given
 from pliant import methods as learned
+from pliant.exceptions import ModelFileError
 from pliant.kernels import Gaussian, Linear, On, Precomputed, WeightedSum
-from pliant.methods import LABRBFAlgorithm
 from pliant.persistence import load, load_file, save, trusted_types
 from tests.contracts.test_kernel_contract import CASES, points_of
 

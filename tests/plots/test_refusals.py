@@ -5,25 +5,18 @@ import sys
 import pytest
 from matplotlib import pyplot
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
 from pliant import (
     DANKClassifier,
-    KernelEmbedding,
     LABRBFRegressor,
-    LearnedKernelClassifier,
     MKLClassifier,
     TKLClassifier,
 )
 from pliant.plots import (
     AdaptationDisplay,
     BandwidthDisplay,
-    ConvergenceDisplay,
-    CriticalDifferenceDisplay,
-    EmbeddingDisplay,
-    GramDisplay,
     IntervalDisplay,
     RelevanceDisplay,
     TessellationDisplay,
@@ -40,9 +33,6 @@ DANK = DANKClassifier().fit(X, Y > 0)
 DISPLAYS = {
     AdaptationDisplay: (DANKClassifier(), (X, Y), "learns an adaptive matrix"),
     BandwidthDisplay: (LABRBFRegressor(), (), "learns bandwidths"),
-    ConvergenceDisplay: (DANKClassifier(), (), "with a certified gap"),
-    EmbeddingDisplay: (KernelEmbedding(), (X, Y), "expected a transformer"),
-    GramDisplay: (DANKClassifier(), (X, Y), "learns a symmetric kernel"),
     IntervalDisplay: (LABRBFRegressor(), (X, Y), "with prediction intervals"),
     RelevanceDisplay: (LABRBFRegressor(), (), "learns bandwidths"),
     TessellationDisplay: (TKLClassifier(), (X,), "learns a tessellated kernel"),
@@ -60,26 +50,16 @@ def test_models_that_are_not_fitted_or_have_no_such_picture(display):
     assert not pyplot.get_fignums()
 
 
-@pytest.mark.parametrize(
-    "display", [AdaptationDisplay, ConvergenceDisplay, GramDisplay, TessellationDisplay]
-)
+@pytest.mark.parametrize("display", [AdaptationDisplay, TessellationDisplay])
 def test_a_model_of_many_classes_sends_to_its_parts(display):
     model, data, _ = DISPLAYS[display]
     fitted = type(model)(tol=0.1).fit(X, Y)
     with pytest.raises(ValueError, match="with 3: plot one of its estimators_"):
         display.from_estimator(fitted, *data)
-    if display is ConvergenceDisplay:
-        machine = DANKClassifier(kernel="precomputed", extension="none")
-        on_kernel = LearnedKernelClassifier(machine=machine, random_state=0).fit(X, Y)
-        with pytest.raises(ValueError, match=r"plot one of its machine_\.estimators_$"):
-            display.from_estimator(on_kernel)
 
 
 CALLS = [
     (lambda: AdaptationDisplay.from_estimator(DANK, X[:5], Y[:5]), "the 150 training points"),
-    (lambda: CriticalDifferenceDisplay(["a", "b"], [0.5, 2], 1.0), "mean ranks from 1 to 2"),
-    (lambda: EmbeddingDisplay.from_estimator(PCA(3).fit(X), X, Y), r"places of shape \(n, 2\)"),
-    (lambda: GramDisplay.from_estimator(DANK, X, Y[:2]), r"y of shape \(150,\), got \(2,\)"),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y, coverage=1.0), "coverage < 1, got 1"),
     (lambda: IntervalDisplay.from_estimator(TWO, X, Y), "model with one output, got 2"),
     (lambda: RelevanceDisplay.from_estimator(LAB, kind="bars"), "kind in .* got 'bars'"),
@@ -97,6 +77,6 @@ def test_parts_that_do_not_fit(call, message):
 
 def test_a_missing_matplotlib_is_named_with_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    display = ConvergenceDisplay([0, 1], [1.0, 0.1])
+    display = WeightsDisplay([1.0, 0.1], ["a", "b"])
     with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'pliant\[plots\]'"):
         display.plot()

@@ -52,7 +52,7 @@ def test_bars_are_the_weights_the_largest_first(fitted):
 
 
 def test_a_path_has_a_line_for_each_kernel(monkeypatch):
-    monkeypatch.setattr("pliant.plots.fits.COLORS", COLORS[:3])
+    monkeypatch.setattr("pliant.plots.weights.COLORS", COLORS[:3])
     Cs = [10.0, 0.1, 1.0]
     models = C_path(MKLRegressor(), X, F, Cs)
     display = WeightsDisplay.from_path(models)

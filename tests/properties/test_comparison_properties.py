@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.comparison.metrics import METRICS
-from pliant.comparison.outcome import across, standings
-from pliant.comparison.protocol import Protocol
-from pliant.comparison.statistics import wilcoxon_test
+from pliant.tables.comparison.metrics import METRICS
+from pliant.tables.comparison.outcome import across, standings
+from pliant.tables.comparison.protocol import Protocol
+from pliant.tables.comparison.statistics import wilcoxon_test
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 
 NAMES = ("svm", "dummy", "dank", "tkl")

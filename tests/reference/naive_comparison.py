@@ -1,7 +1,7 @@
 """A slow reference for nested cross-validation: explicit loops that call scikit-learn directly.
 
-The random draws follow the documentation; `pliant.comparison` is not used. A table is X (NaN for
-missing numbers or categories), y, and the number of categories of each categorical column.
+The random draws follow the documentation; pliant is not used. A table is X (NaN for missing
+numbers or categories), y, and the number of categories of each categorical column.
 
 * outer folds of repeat r: shuffled, stratified for classification, with ``random_state = seed + r``
 * seed of a cell: the first 31 bits below the sign of SHA-256("seed/method/repeat/fold")

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from pliant import TableError
-from pliant.tables import TableSchema, _columns
+from pliant.exceptions import TableError
+from pliant.tables import TableSchema
+from pliant.tables.reading import columns
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -91,8 +92,8 @@ def test_texts_are_hashed_in_blocks(size, monkeypatch):
     """A block ends after a number of characters; a long text is a block of its own."""
     notes = [" ".join(RNG.choice(WORDS, 1000 if k % 40 == 0 else 5)) for k in range(N)]
     schema = schema_of("note", notes)
-    monkeypatch.setattr(_columns, "BLOCK_SIZE", size)
-    blocks = [notes[rows] for rows in _columns._text_blocks(notes)]
+    monkeypatch.setattr(columns, "BLOCK_SIZE", size)
+    blocks = [notes[rows] for rows in columns._text_blocks(notes)]
     assert [text for block in blocks for text in block] == notes
     assert max(sum(512 + len(text) for text in block[1:]) for block in blocks) <= size
     features = schema.features(pd.DataFrame({"note": notes, "x": 0.0}))
@@ -107,7 +108,7 @@ def test_features_that_do_not_fit_in_memory_are_one_sentence(monkeypatch):
         raise MemoryError
 
     schema = schema_of("note", [" ".join(RNG.choice(WORDS, 5)) for _ in range(N)])
-    monkeypatch.setattr(_columns, "_hash_words", full)
+    monkeypatch.setattr(columns, "_hash_words", full)
     message = (
         r"^expected memory for 3 rows of 513 features, 1\.15e-05 GiB, of which 512 are the "
         r"words in each of 'note': use fewer .* free text \(drop=\['note'\]\)$"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant import TableError
+from pliant.exceptions import TableError
 from pliant.tables import TableSchema, detect_format, iter_table, read_table
-from pliant.tables._columns import calendar_features, parse_date
+from pliant.tables.reading.columns import calendar_features, parse_date
 
 MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1)).map(
     lambda each: each.replace(microsecond=0, second=0)

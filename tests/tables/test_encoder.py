@@ -9,7 +9,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from pliant.tables import ColumnEncoder, _encoder
+from pliant.tables.reading import encoder as encoder_module
+from pliant.tables.reading.encoder import ColumnEncoder
 
 N, MANY = 400, 50
 RNG = np.random.default_rng(0)
@@ -108,7 +109,7 @@ def test_texts_are_projected_on_singular_vectors():
 
 
 def test_many_texts_are_projected_on_singular_vectors_of_some(monkeypatch):
-    monkeypatch.setattr(_encoder, "TEXT_ROWS", N // 3)
+    monkeypatch.setattr(encoder_module, "TEXT_ROWS", N // 3)
     encoder = ColumnEncoder(texts=((0, 12),), n_components=3)
     features = encoder.fit_transform(WORDS)
     expected = ColumnEncoder(texts=((0, 12),), n_components=3).fit(WORDS[::4]).transform(WORDS)

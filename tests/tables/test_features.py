@@ -12,9 +12,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import pliant
-from pliant import LABRBFClassifier, LABRBFRegressor, TableError, TableFeatures, load, save
-from pliant.comparison import read_sample
-from pliant.tables import UnknownCategoryWarning, read_table
+from pliant import LABRBFClassifier, LABRBFRegressor, TableFeatures, load, save
+from pliant.exceptions import TableError, UnknownCategoryWarning
+from pliant.tables import read_table
+from pliant.tables.comparison.reading import read_sample
 
 N = 120
 
@@ -44,9 +45,9 @@ X, Y = FRAME.drop(columns="price"), FRAME["price"]
 
 def test_the_words_of_a_text_are_in_memory_only_once(monkeypatch):
     """The features of 600 texts take 2.5 MB, of which the singular vectors read a tenth."""
-    monkeypatch.setattr("pliant.tables._columns.BLOCK_SIZE", 30_000)
+    monkeypatch.setattr("pliant.tables.reading.columns.BLOCK_SIZE", 30_000)
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 30_000)
-    monkeypatch.setattr("pliant.tables._encoder.TEXT_ROWS", 60)
+    monkeypatch.setattr("pliant.tables.reading.encoder.TEXT_ROWS", 60)
     table = pd.DataFrame({"note": [f"word{j} of note {j}" for j in range(600)]})
     encoder = TableFeatures().fit(table[:60])  # imports
     tracemalloc.start()
@@ -104,7 +105,7 @@ def test_data_frames_of_other_libraries_equal_those_of_pandas(kind):
     np.testing.assert_array_equal(other.transform(kind(X)), features.transform(X))
 
 
-@pytest.mark.filterwarnings("ignore::pliant.tables.UnknownCategoryWarning")
+@pytest.mark.filterwarnings("ignore::pliant.exceptions.UnknownCategoryWarning")
 def test_a_pipeline_is_cross_validated_and_searched():
     scores = cross_val_score(small(), X, Y, cv=3, error_score="raise")
     assert scores.mean() > 0.3
@@ -130,7 +131,7 @@ def test_a_loaded_pipeline_predicts_the_same_bits(tmp_path):
 def test_a_saved_encoder_of_another_width_is_refused(tmp_path):
     model = TableFeatures().fit(X, Y)
     model.encoder_ = TableFeatures().fit(X[["size"]]).encoder_
-    with pytest.raises(pliant.ModelFileError, match="expected an encoder of"):
+    with pytest.raises(pliant.exceptions.ModelFileError, match="expected an encoder of"):
         save(model, tmp_path / "m.pliant")
 
 
@@ -209,7 +210,7 @@ def test_all_columns_of_an_array_of_numbers_are_kept():
 
 
 def test_the_command_line_predicts_with_a_pipeline_from_python(tmp_path, capsys):
-    from pliant.cli import main
+    from pliant.tables.cli import main
 
     FRAME.to_csv(tmp_path / "t.csv", index=False)
     model = make_pipeline(TableFeatures(), Ridge()).fit(X, Y)

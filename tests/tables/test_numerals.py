@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant import TableError, TableFeatures
+from pliant import TableFeatures
+from pliant.exceptions import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
-from pliant.tables._infer import ColumnEvidence
-from pliant.tables._numerals import read_numeral
-from pliant.tables._schema import read_with_schema
+from pliant.tables.reading.infer import ColumnEvidence
+from pliant.tables.reading.numerals import read_numeral
+from pliant.tables.reading.schema import read_with_schema
 
 RNG = np.random.default_rng(0)
 N = 60

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import TableError
+from pliant.exceptions import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
 
 FRAME = pd.DataFrame(
@@ -222,7 +222,7 @@ def test_chunks_make_up_the_table(tmp_path, name, rows):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_chunk_of_long_rows_has_fewer(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("pliant.tables._read.MAX_CELLS", 9)
+    monkeypatch.setattr("pliant.tables.reading.read.MAX_CELLS", 9)
     frame = pd.DataFrame({"a": range(10), "b": 0})
     path = tmp_path / name
     frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
@@ -238,7 +238,7 @@ def test_a_record_longer_than_a_block_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_reading_stops_when_asked(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("pliant.tables._read.MAX_CELLS", 9)
+    monkeypatch.setattr("pliant.tables.reading.read.MAX_CELLS", 9)
     frame = pd.DataFrame({"a": [1.5, *range(99)], "b": "w"})
     path = tmp_path / name
     frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path, row_group_size=9)

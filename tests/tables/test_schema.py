@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import TableError
-from pliant.tables import TableFeatures, TableFormat, TableSchema, UnknownCategoryWarning
+from pliant import TableFeatures
+from pliant.exceptions import TableError, UnknownCategoryWarning
+from pliant.tables import TableFormat, TableSchema
 
 FRAME = pd.DataFrame(
     {

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import TableError
-from pliant.tables import read_table, write_csv, write_predictions
+from pliant.exceptions import TableError
+from pliant.tables import read_table, write_predictions
+from pliant.tables.reading.write import write_csv
 
 FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

@@ -51,6 +51,10 @@ class UniformWeightsWarning(UserWarning):
     """A rule for kernel weights finds no difference between the kernels, and sets equal weights."""
 
 
+class UnknownCategoryWarning(UserWarning):
+    """A categorical column holds values that are not in the training table."""
+
+
 class TableError(ValueError):
     """A table cannot be read, or a column is missing."""
 
@@ -66,7 +70,7 @@ class Interrupted(KeyboardInterrupt):
     ----------
     result : ComparisonResult
     best : callable
-        Returns the best model so far, a `pliant.comparison.comparing.BudgetedFit`.
+        Returns the best model so far, a `pliant.tables.comparison.comparing.BudgetedFit`.
 
     Attributes
     ----------
@@ -93,6 +97,6 @@ class Interrupted(KeyboardInterrupt):
 
 
 set_public_module(
-    {**globals(), "__name__": "pliant"},
+    {**globals(), "__name__": "pliant.exceptions"},
     [name for name in globals() if name.endswith(("Error", "Warning", "Interrupted"))],
 )

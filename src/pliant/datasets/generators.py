@@ -1,43 +1,13 @@
-"""Synthetic problems for speed measurements, and small problems in the plane."""
+"""Synthetic problems in the plane."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.datasets import make_classification
-from sklearn.preprocessing import minmax_scale
 from sklearn.utils import check_random_state
 
 from pliant.core.typing import Array
 from pliant.core.validation import check_integer, check_points, check_real
-
-
-def make_speed_problem(n: int, random_state: int = 0) -> tuple[Array, Array]:
-    """Generate the two-class problem used for speed measurements.
-
-    The points form twelve Gaussian clusters at the vertices of a hypercube in 8 dimensions. Of the
-    14 features, 8 are informative; 5 % of the labels are redrawn at random. Many points become
-    support vectors.
-
-    Parameters
-    ----------
-    n : int
-        Number of points, >= 2.
-    random_state : int
-        Random seed.
-
-    Returns
-    -------
-    X : ndarray of shape (n, 14)
-        Points, with each feature scaled to [0, 1].
-    y : ndarray of shape (n,)
-        Labels -1 and +1.
-    """
-    check_integer("n", n, least=2)
-    X, y = make_classification(
-        n, 14, n_informative=8, n_clusters_per_class=6, flip_y=0.05, random_state=random_state
-    )
-    return minmax_scale(X), np.where(y == 1, 1.0, -1.0)
 
 
 def make_clowns(
@@ -94,7 +64,7 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
 
     Examples
     --------
-    >>> from pliant.datasets import terrain_elevation
+    >>> from pliant.datasets.generators import terrain_elevation
     >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
     array([ 800., 1850., 2400.])
     """
@@ -147,3 +117,51 @@ def make_terrain(
     rng = check_random_state(random_state)
     X = rng.uniform(size=(n_samples, 2))
     return X, terrain_elevation(X, angle) + noise * rng.standard_normal(n_samples)
+
+
+def make_sandwich(
+    n_per_class: int = 100, random_state: int | np.random.Generator | None = None
+) -> tuple[Array, Array]:
+    """Generate two classes in the plane: a band, and a mixture of Gaussians on both sides of it.
+
+    The problem imitates Figure 2 of the KNPL paper [1]_, which says only that "class +1 is a
+    mixture of Gaussian which takes in sandwiches of the class -1". Class +1 is a mixture of six
+    equally weighted Gaussians, with centres {-2, 0, 2} x {-1.2, 1.2} and standard deviations
+    (0.7, 0.5). Class -1 is uniform on [-3, 3] along the first axis and normal with standard
+    deviation 0.5 along the other. The Bayes classifier has an accuracy of about 84.7 %.
+
+    Parameters
+    ----------
+    n_per_class : int, default=100
+        Number of points in each class, >= 1.
+    random_state : int, numpy.random.Generator or None
+        Random seed.
+
+    Returns
+    -------
+    X : ndarray of shape (2 n_per_class, 2)
+        The points of class +1, then of class -1.
+    y : ndarray of shape (2 n_per_class,)
+        Labels +1 and -1.
+
+    References
+    ----------
+    .. [1] F. Liu, X. Huang, C. Gong, J. Yang, L. Li. Nonlinear Pairwise Layer and Its Training for
+       Kernel Learning. AAAI (2018).
+
+    Examples
+    --------
+    >>> from pliant.datasets import make_sandwich
+    >>> X, y = make_sandwich(50, random_state=0)
+    >>> bool(abs(X[y == -1, 1]).mean() < abs(X[y == 1, 1]).mean())
+    True
+    """
+    check_integer("n_per_class", n_per_class, least=1)
+    rng = np.random.default_rng(random_state)
+    centres = np.array([[x, side] for side in (-1.2, 1.2) for x in (-2.0, 0.0, 2.0)])
+    spread = rng.standard_normal((n_per_class, 2)) * (0.7, 0.5)
+    bread = centres[rng.integers(6, size=n_per_class)] + spread
+    filling = np.column_stack(
+        [rng.uniform(-3, 3, n_per_class), 0.5 * rng.standard_normal(n_per_class)]
+    )
+    return np.vstack([bread, filling]), np.repeat([1.0, -1.0], n_per_class)

@@ -14,9 +14,7 @@ from pliant.kernels.base import (
     Scaled,
     Sum,
     WeightedSum,
-    resolve_columns,
 )
-from pliant.kernels.extension import batch_reciprocal_neighbors
 from pliant.kernels.standard import (
     KERNEL_NAMES,
     TL1,
@@ -50,8 +48,6 @@ __all__ = [
     "Sum",
     "WeightedSum",
     "as_kernel",
-    "batch_reciprocal_neighbors",
-    "resolve_columns",
 ]
 
 set_public_module(globals(), __all__)

@@ -525,7 +525,8 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
 
     Examples
     --------
-    >>> from pliant.kernels import Gaussian, Linear, On, resolve_columns
+    >>> from pliant.kernels import Gaussian, Linear, On
+    >>> from pliant.kernels.base import resolve_columns
     >>> kernel = On(Gaussian(), ["age"]) + On(Linear(), slice(1, None))
     >>> known = resolve_columns(kernel, ["height", "weight", "age"], 3)
     >>> known.left.columns, known.right.columns

@@ -10,8 +10,7 @@ a new point x (Liu et al. 2020, section 2.3, and its smooth counterpart):
                  inverse distance
 
 Each rule is exact at the training points. For duplicate points, the smooth rule averages their
-values, and the other rules use the first point. Ties in distance go to the first point. The rule
-of the paper, `batch_reciprocal_neighbors`, ranks a new point among the others in its batch.
+values, and the other rules use the first point. Ties in distance go to the first point.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
-from scipy.stats import rankdata
 from sklearn.neighbors import NearestNeighbors
 
 from pliant.core.typing import Array, Indices, Mask
@@ -244,25 +242,3 @@ def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indi
     """Yield `rows` in parts with at most `entries` distances to n points each."""
     step = max(1, entries // n)
     return (rows[low : low + step] for low in range(0, rows.size, step))
-
-
-def batch_reciprocal_neighbors(X_new: npt.ArrayLike, X_train: npt.ArrayLike) -> Indices:
-    """Return the row numbers of the paper's reciprocal nearest training points, shape (m,).
-
-    The row number i for X_new[j] maximises 1/(r s), where X_new[j] is the r-th nearest *new*
-    point to X_train[i], and X_train[i] the s-th nearest training point to X_new[j] (Liu et al.
-    2020, equation (11)). Ties in distance, and ties in r s, go to the first point. The result for a
-    point depends on the other points in its batch. Only `pliant.batch_decision_function` uses this
-    rule, to reproduce the paper's experiments.
-
-    Parameters
-    ----------
-    X_new : array-like of shape (m, d)
-    X_train : array-like of shape (n, d)
-    """
-    train = check_points(X_train, "X_train")
-    new = check_points(X_new, "X_new", n_features=train.shape[1])
-    distances = cdist(train, new)
-    r = rankdata(distances, "ordinal", axis=1)
-    s = rankdata(distances.T, "ordinal", axis=1)
-    return np.asarray((r.T * s).argmin(axis=1))

@@ -1,10 +1,10 @@
 """The methods with the kernels that they learn, one package per family.
 
-A family imports no other family except svm.
+A family imports no other family except svm. Users find the estimators, and the objects that they
+pass to them, in `pliant`; learned kernels are attributes of models, such as ``kernel_``.
 """
 
 from pliant.core.exceptions import set_public_module
-from pliant.methods.dank.batch import batch_decision_function
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
 from pliant.methods.dank.kernel import AdaptiveMatrix, HadamardKernel, PartitionedKernel
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
@@ -19,6 +19,7 @@ from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.methods.supervised.embedding import Components, KernelEmbedding
+from pliant.methods.supervised.information import SideInformation
 from pliant.methods.supervised.learned_kernel import LearnedKernelClassifier
 from pliant.methods.supervised.learner import LogDetKernel
 from pliant.methods.supervised.log_det import LogDetLearner
@@ -72,6 +73,7 @@ __all__ = [
     "QuadratureKernel",
     "SCGLogDetLearner",
     "SCGLogDetPath",
+    "SideInformation",
     "SketchedKernelRidge",
     "SketchedKernelRidgeClassifier",
     "SpectralKernel",
@@ -79,30 +81,24 @@ __all__ = [
     "TKLRegressor",
     "TessellatedKernel",
     "Warp",
-    "batch_decision_function",
 ]
 
-_OWN = {
+_PARTS = {
     "AdaptiveMatrix",
     "Components",
     "GeneralizedKernel",
-    "GeneralizedPolynomial",
     "HadamardKernel",
-    "LABRBFAlgorithm",
     "LABRBFErrorModel",
     "LABRBFMember",
-    "LABRBFPaperAlgorithm",
     "LocalRBFKernel",
     "LogDetKernel",
     "Mapped",
     "NeighborGraphKernel",
     "PartitionedKernel",
-    "QuadratureKernel",
     "SpectralKernel",
-    "TessellatedKernel",
     "Warp",
 }
-"""Names that ``pliant`` does not export."""
+"""Parts of models, which model files and pickles name by ``pliant.methods``."""
 
-set_public_module(globals(), _OWN)
-set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _OWN)
+set_public_module(globals(), _PARTS)
+set_public_module({**globals(), "__name__": "pliant"}, {*__all__} - _PARTS)

@@ -241,7 +241,7 @@ def trusted_types() -> frozenset[str]:
     """
     others = ["BlendClassifier", "BlendRegressor", "TablePipeline"]
     names = {"pliant.TableFeatures", "pliant.tables.ColumnEncoder", "pliant.tables.TableSchema"}
-    names |= {f"pliant.comparison.{name}" for name in others}
+    names |= {f"pliant.tables.{name}" for name in others}
     exported = (getattr(module, name) for module in (kernels, methods) for name in module.__all__)
     return frozenset(names | {type_name(kind) for kind in exported if isinstance(kind, type)})
 

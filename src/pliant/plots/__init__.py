@@ -4,18 +4,13 @@ Displays are built by ``from_estimator``, or from computed data by the construct
 them and stores the artists. matplotlib is imported when the first plot is drawn.
 """
 
-from pliant.plots.critical_difference import CriticalDifferenceDisplay
-from pliant.plots.fits import ConvergenceDisplay, EmbeddingDisplay, WeightsDisplay
-from pliant.plots.kernels import AdaptationDisplay, GramDisplay, TessellationDisplay
+from pliant.plots.kernels import AdaptationDisplay, TessellationDisplay
 from pliant.plots.lab_rbf import BandwidthDisplay, IntervalDisplay, RelevanceDisplay
+from pliant.plots.weights import WeightsDisplay
 
 __all__ = [
     "AdaptationDisplay",
     "BandwidthDisplay",
-    "ConvergenceDisplay",
-    "CriticalDifferenceDisplay",
-    "EmbeddingDisplay",
-    "GramDisplay",
     "IntervalDisplay",
     "RelevanceDisplay",
     "TessellationDisplay",

@@ -1,4 +1,4 @@
-"""Plots of learned kernels: Gram matrices, adaptation, and tessellated kernels."""
+"""Plots of learned kernels: adaptation, and tessellated kernels."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from pliant.core.estimators import BaseEstimator
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.core.validation import (
-    check_choice,
     check_integer,
     check_points,
     check_vector,
-    has_fractions,
 )
-from pliant.kernels import Kernel, Precomputed, Scaled
-from pliant.methods.summary import summarize
+from pliant.kernels import Kernel
 from pliant.plots._common import (
     GREY,
     HARDLY_ADAPTED,
@@ -41,217 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.contour import QuadContourSet
     from matplotlib.image import AxesImage
     from matplotlib.lines import Line2D
-
-
-class GramDisplay(Display):
-    """Gram matrices of a learned kernel and of its base kernel.
-
-    Points are ordered by target for regression, and by class for classification; `from_estimator`
-    orders the points of a class by abs(coefficient). A learned kernel shows blocks: its values are
-    larger within classes than between them. Kernels are centred over the m points:
-    k(x, y) - mean_i k(x_i, y) - mean_j k(x, x_j) + mean_ij k(x_i, x_j). Centring does not affect an
-    estimator with an intercept. Both matrices share one colour scale, which covers 99 % of the
-    off-diagonal entries. The title contains "hardly adapted" if `hardly_adapted` is True.
-
-    Parameters
-    ----------
-    gram : array-like of shape (m, m)
-        The learned kernel between m points, in any order.
-    y : array-like of shape (m,)
-        Classes or targets of the points.
-    before : array-like of shape (m, m), optional
-        The base kernel between the same points.
-    by : {"class", "target"}, optional
-        Sorting key of the points; by default "target" if y has fractional values, else "class".
-    n_points : int, optional
-        Number of points from which the m points were selected.
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        The axes, set by ``plot``.
-    images_ : list of matplotlib AxesImage
-        The base kernel, if given, and the learned kernel.
-    colorbar_ : matplotlib Colorbar
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant.plots import GramDisplay
-    >>> gram = np.array([[1, 0.2, 0.6], [0.2, 1, 0], [0.6, 0, 1]])
-    >>> GramDisplay(gram, ["b", "a", "b"]).order.tolist()
-    [1, 0, 2]
-    """
-
-    images_: list[AxesImage]
-    colorbar_: Colorbar
-
-    def __init__(
-        self,
-        gram: npt.ArrayLike,
-        y: npt.ArrayLike,
-        before: npt.ArrayLike | None = None,
-        *,
-        by: Order | None = None,
-        n_points: int | None = None,
-    ) -> None:
-        m = len(np.asarray(gram))
-        self.gram: Array = check_points(gram, "gram", m)
-        self.before: Array | None = None if before is None else check_points(before, "before", m)
-        self.y: npt.NDArray[Any] = np.asarray(y)
-        if by is None:
-            by = "target" if has_fractions(self.y) else "class"
-        check_choice("by", by, ("class", "target"))
-        self.by = by
-        self.n_points: int = m if n_points is None else n_points
-
-    @classmethod
-    def from_estimator(
-        cls,
-        model: BaseEstimator,
-        X: Any,
-        y: npt.ArrayLike,
-        *,
-        n_points: int | None = None,
-        ax: Axes | None = None,
-        **image: Any,
-    ) -> Self:
-        """Plot the learned kernel of a fitted model, next to its base kernel if there is one.
-
-        Parameters
-        ----------
-        model : fitted estimator
-            An estimator with one symmetric kernel, or a pipeline ending in one. The base kernel is
-            shown for DANK, KNPL and kernels that solve a LogDet problem. If the learned kernel was
-            rescaled, the base kernel is scaled to the same variance.
-        X : array-like or data frame of shape (n, d)
-            Points, usually the training points; of shape (n, n) for ``kernel="precomputed"``. At
-            most 400 are drawn, evenly spaced in their order.
-        y : array-like of shape (n,)
-            Classes or targets of the points.
-        n_points : int, optional
-            The number of points from which X was selected; by default its number of rows.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default, a new figure.
-        **image
-            Keyword arguments for matplotlib's ``imshow``.
-
-        Raises
-        ------
-        ValueError
-            If the model does not have exactly one symmetric kernel, or y does not match X.
-        """
-        machine = last_step(model)
-        summary = summary_for("gram", machine, "a symmetric kernel", "DANKClassifier")
-        kernel, base = summary.kernel, summary.base_kernel
-        assert kernel is not None
-        points, targets = _kernel_points(model, base, X), np.asarray(y)
-        if targets.shape != (len(points),):
-            raise ValueError(f"expected y of shape ({len(points)},), got {targets.shape}")
-        regression = not is_classifier(machine) and hasattr(machine, "predict")
-        by: Order = "target" if regression else "class"
-        sizes = _coefficient_sizes(machine, points)
-        rows = thin(order_points(targets, sizes, by))
-        points = points[rows]
-        gram = kernel(points)
-        before = None if base is None else base(points)
-        if before is not None and isinstance(kernel, Scaled):
-            # the learned kernel was rescaled: scale the base kernel to its variance
-            before *= _variance(gram) / _variance(before)
-        n_points = n_points or len(targets)
-        return cls(gram, targets[rows], before, by=by, n_points=n_points).plot(ax, **image)
-
-    @property
-    def order(self) -> Indices:
-        """Indices of the points in the order of the plot, shape (m,)."""
-        return order_points(self.y, None, self.by)
-
-    @property
-    def similarities(self) -> list[tuple[float, float]]:
-        """Mean of each matrix over pairs within classes, and between classes; nan without pairs.
-
-        For regression, the quartiles of the targets are the classes.
-        """
-        same = self._groups[:, None] == self._groups
-        between = ~same
-        np.fill_diagonal(same, False)
-        means = [
-            [float(gram[pairs].mean()) if pairs.any() else np.nan for pairs in (same, between)]
-            for gram in self._matrices
-        ]
-        return [(within, across) for within, across in means]
-
-    @property
-    def hardly_adapted(self) -> bool:
-        """True if no kernel value changes by more than a thousandth of the largest value."""
-        if self.before is None:
-            return False
-        change = np.abs(self.gram - self.before).max(initial=0.0)
-        return bool(change <= HARDLY_ADAPTED * np.abs(self.before).max(initial=0.0))
-
-    @property
-    def _groups(self) -> Indices:
-        """The class or target quartile of each point."""
-        if self.by == "class":
-            return np.unique(self.y, return_inverse=True)[1]
-        ranks = np.argsort(np.argsort(self.y, kind="stable"), kind="stable")
-        return np.asarray(4 * ranks // len(self.y), dtype=np.intp)
-
-    @property
-    def _matrices(self) -> list[Array]:
-        """The centred matrices in the order of y, with the learned kernel last."""
-        given = [self.gram] if self.before is None else [self.before, self.gram]
-        # H K H with H = I - 1 1' / m
-        return [K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean() for K in given]
-
-    def _draw(self, style: dict[str, Any]) -> None:
-        ax = self.ax_
-        m, order = len(self.y), self.order
-        look = {**_choose_colours(self._matrices), **style}
-        names = ["learned kernel"] if self.before is None else ["base kernel", "learned kernel"]
-        names[-1] += ", hardly adapted" if self.hardly_adapted else ""
-        self.images_ = []
-        for number, (name, matrix) in enumerate(zip(names, self._matrices, strict=True)):
-            left = number * 1.08 * m - 0.5
-            extent = (left, left + m, m - 0.5, -0.5)
-            self.images_.append(ax.imshow(matrix[np.ix_(order, order)], extent=extent, **look))
-            within, between = self.similarities[number]
-            means = f"\nmean within {within:.2g}, between {between:.2g}".replace("-", "−")
-            known = self.by == "class" and np.isfinite([within, between]).all()
-            self._label(left, f"{name}{means if known else ''}")
-        ax.set(xlim=(-0.5, left + m), ylim=(m - 0.5, -0.5), aspect="equal", xticks=[])
-        ax.spines[:].set_visible(False)
-        self._label_order()
-        self._draw_colorbar()
-
-    def _label(self, left: float, title: str) -> None:
-        """Draw a frame and class borders on a matrix, and its title above it."""
-        m = len(self.y)
-        ends = np.array([0, *class_borders(self.y[self.order], self.by)[0], m])
-        look: dict[str, Any] = {"color": GREY, "linewidth": 0.9, "clip_on": False}
-        self.ax_.hlines(ends - 0.5, left, left + m, **look)
-        self.ax_.vlines(left + ends, -0.5, m - 0.5, **look)
-        self.ax_.text(left + m / 2, -0.5 - 0.02 * m, title, ha="center", va="bottom", fontsize=9)
-
-    def _label_order(self) -> None:
-        """Label classes or targets left of the first matrix, and the number of points below."""
-        m = len(self.y)
-        _, places, labels = class_borders(self.y[self.order], self.by)
-        self.ax_.set_ylabel("target" if self.by == "target" else "")
-        self.ax_.set_yticks(places, labels)
-        self.ax_.tick_params(length=0)
-        shown = f"all {m}" if m == self.n_points else f"{m} of {self.n_points}"
-        self.ax_.set_xlabel(f"{shown} points, ordered by {self.by}")
-
-    def _draw_colorbar(self) -> None:
-        image = self.images_[-1]
-        low, high = image.get_clim()
-        below = min(matrix.min() for matrix in self._matrices) < low
-        above = max(matrix.max() for matrix in self._matrices) > high
-        extend = {(0, 0): "neither", (1, 0): "min", (0, 1): "max", (1, 1): "both"}[below, above]
-        look: dict[str, Any] = {"extend": extend, "shrink": 0.85, "pad": 0.02}
-        look["label"] = "k(x, x′), centred"
-        self.colorbar_ = image.figure.colorbar(image, ax=self.ax_, **look)
 
 
 class AdaptationDisplay(Display):
@@ -528,50 +314,6 @@ class TessellationDisplay(Display):
             ax.annotate("z", (x, y), (6, 6), textcoords="offset points", path_effects=halo)
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.set_title("Learned kernel k(x, z)" + ("" if self.point is None else " around z"))
-
-
-def _kernel_points(model: BaseEstimator, base: Kernel | None, X: Any) -> Array:
-    """Return the points for the kernel, or row numbers if it is precomputed."""
-    points = check_points(transform_points(model, X), "X")
-    if not isinstance(base, Precomputed) or points.shape[1] == 1:
-        return points
-    if points.shape != np.shape(base.gram):
-        raise ValueError(
-            f"expected the training Gram matrix of shape {np.shape(base.gram)}, got {points.shape}"
-        )
-    return np.arange(float(len(points)))[:, None]
-
-
-def _coefficient_sizes(machine: Any, points: Array) -> Array:
-    """Return abs(coefficient) of each point; 0 if it is not a support point."""
-    functions = summarize(machine).functions
-    if len(functions) != 1 or functions[0].n_support is None:
-        return np.zeros(len(points))
-    fitted, support = functions[0].estimator, machine.support_vectors_
-    if hasattr(machine, "machine_"):  # only some points of the learned kernel have coefficients
-        support = support[getattr(fitted, "support_", slice(0))]
-    coefficients = np.atleast_2d(fitted.dual_coef_)
-    sizes = np.abs(coefficients).sum(axis=0)
-    # Points are looked up by their bytes; adding 0.0 converts -0.0 to 0.0.
-    known = {(point + 0.0).tobytes(): size for point, size in zip(support, sizes, strict=False)}
-    return np.array([known.get(point.tobytes(), 0.0) for point in points + 0.0], dtype=np.float64)
-
-
-def _variance(gram: Array) -> float:
-    """Return the variance of points in feature space, from their Gram matrix."""
-    # mean |phi(x) - c|^2 with the mean c equals mean_i k(x_i, x_i) - mean_ij k(x_i, x_j)
-    return float(gram.diagonal().mean() - gram.mean()) or 1.0
-
-
-def _choose_colours(matrices: list[Array]) -> dict[str, Any]:
-    """Return a colormap, diverging if many kernel values are negative, and its limits."""
-    off = ~np.eye(len(matrices[0]), dtype=bool)
-    entries = np.concatenate([matrix[off] for matrix in matrices] if off.any() else matrices)
-    low, high = (float(end) for end in np.percentile(entries, [0.5, 99.5]))
-    if low >= -0.05 * abs(high):
-        return {"cmap": "viridis", "vmin": min(low, high), "vmax": high}
-    limit = max(-low, high)
-    return {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
 
 
 def _find_features(kernel: Kernel, points: Array, z: Array) -> tuple[int, ...]:

@@ -1,30 +1,62 @@
-"""Read CSV and Parquet files, whole or in chunks, infer column kinds, and write predictions.
+"""The wing of tables: read, encode and compare tables, blend models, and run the command line.
 
-`read_table` and `iter_table` return data frames. `TableFeatures`, a pipeline step, encodes them as
-numeric features. Its `TableSchema` has the kinds of the columns, and its `ColumnEncoder` imputes
-missing values and encodes categories and text.
-`write_predictions` writes a CSV file that is safe to open in a spreadsheet.
+`read_table` and `iter_table` read CSV and Parquet files as data frames, `TableSchema` has the kinds
+of their columns, and `write_predictions` writes a CSV file that is safe to open in a spreadsheet.
+`pliant.TableFeatures`, `pliant.compare` and `pliant.fit` are the other ways in.
+
+Three subpackages: `reading` (files, column kinds, encoding), `comparison` (folds, race, blend,
+report) and `cli`. Nothing outside the wing imports it. Names are imported on first use, so that
+commands start fast.
 """
 
-from pliant.tables._columns import Column, LeftOut, UnknownCategoryWarning
-from pliant.tables._encoder import ColumnEncoder, TableFeatures
-from pliant.tables._infer import TableFormat
-from pliant.tables._read import detect_format, iter_table, read_table
-from pliant.tables._schema import TableSchema, Target
-from pliant.tables._write import write_csv, write_predictions
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # defined here, as importing typing is slow
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pliant.tables.comparison.result import ComparisonResult
+    from pliant.tables.reading.infer import TableFormat
+    from pliant.tables.reading.read import detect_format, iter_table, read_table
+    from pliant.tables.reading.schema import TableSchema
+    from pliant.tables.reading.write import write_predictions
 
 __all__ = [
-    "Column",
-    "ColumnEncoder",
-    "LeftOut",
-    "TableFeatures",
+    "ComparisonResult",
     "TableFormat",
     "TableSchema",
-    "Target",
-    "UnknownCategoryWarning",
     "detect_format",
     "iter_table",
     "read_table",
-    "write_csv",
     "write_predictions",
 ]
+
+_HOMES = {
+    "BlendClassifier": "comparison.blend",
+    "BlendRegressor": "comparison.blend",
+    "ColumnEncoder": "reading.encoder",
+    "ComparisonResult": "comparison.result",
+    "TablePipeline": "comparison.reading",
+    "TableFormat": "reading.infer",
+    "TableSchema": "reading.schema",
+    "detect_format": "reading.read",
+    "iter_table": "reading.read",
+    "read_table": "reading.read",
+    "write_predictions": "reading.write",
+}
+"""Modules of the names; those that are not public are parts of saved models."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name at its first use."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'pliant.tables' has no attribute {name!r}")
+    value = getattr(import_module(f"pliant.tables.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from pliant.comparison.cells import failed
-from pliant.comparison.protocol import Cell, Entry, Protocol
-from pliant.comparison.result import ComparisonResult
+from pliant.tables.comparison.cells import failed
+from pliant.tables.comparison.protocol import Cell, Entry, Protocol
+from pliant.tables.comparison.result import ComparisonResult
 from tests.comparison.comparison_cases import record
 
 HOSTILE = (

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from pliant.comparison import ComparisonResult
-from pliant.comparison.metrics import METRICS
-from pliant.comparison.page import report_html
-from pliant.comparison.protocol import Entry
-from pliant.comparison.text import fixed
+from pliant.tables import ComparisonResult
+from pliant.tables.comparison.metrics import METRICS
+from pliant.tables.comparison.page import report_html
+from pliant.tables.comparison.protocol import Entry
+from pliant.tables.comparison.text import fixed
 from tests.comparison.report.report_cases import METHODS, result
 from tests.comparison.report.report_page import Page
 
@@ -37,7 +37,7 @@ def page_of(name):
     if name not in PAGES:
         with pytest.MonkeyPatch.context() as patch:
             if name not in DRAWN:
-                patch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
+                patch.setattr("pliant.tables.comparison.page.pictures_of", lambda result: {})
             PAGES[name] = Page(report_html(CASES[name]()))
     return PAGES[name]
 
@@ -133,7 +133,7 @@ def test_only_certified_methods_have_a_gap():
     for methods, certified in ((("svm", "linear"), True), (("forest", "linear"), False)):
         shown = result(methods=[each for each in METHODS if each.name in methods])
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
+            patch.setattr("pliant.tables.comparison.page.pictures_of", lambda result: {})
             page = Page(report_html([shown]))
         assert ("The gap is certified by the solver" in page.text) is certified
         (table,) = page.all("table", class_="costs")
@@ -143,7 +143,7 @@ def test_only_certified_methods_have_a_gap():
 def test_a_budget_may_change_the_finished_folds():
     limited = {"budget": 60.0, "command": "pliant compare t.csv"}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
+        patch.setattr("pliant.tables.comparison.page.pictures_of", lambda result: {})
         for changes, certain in ((limited, False), ({**limited, "budget": None}, True)):
             text = Page(report_html([replace(PLAIN, **changes)])).text
             assert ("the same command on the same table gives the same scores." in text) is certain
@@ -170,7 +170,7 @@ def test_page_is_deterministic():
 
 
 def test_page_without_matplotlib(monkeypatch):
-    monkeypatch.setattr("pliant.comparison.pictures.find_spec", lambda name: None)
+    monkeypatch.setattr("pliant.tables.comparison.pictures.find_spec", lambda name: None)
     page = Page(report_html(CASES["several"]()))
     assert page.all("img") == []
     assert "pip install 'pliant[plots]'" in page.text

@@ -13,10 +13,10 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from pliant import LABRBFRegressor, compare
-from pliant.comparison import pictures as module
-from pliant.comparison.page import report_html
-from pliant.comparison.pictures import pictures_of
 from pliant.plots import RelevanceDisplay
+from pliant.tables.comparison import pictures as module
+from pliant.tables.comparison.page import report_html
+from pliant.tables.comparison.pictures import pictures_of
 from tests.comparison.comparison_cases import run_here
 
 NAMES = ["age", "dose $", "<script>"]

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pliant import TableError
-from pliant.comparison import TextColumn, text_table
-from pliant.comparison.page import report_html, write_report
+from pliant.exceptions import TableError
+from pliant.tables.comparison.page import report_html, write_report
+from pliant.tables.comparison.text import TextColumn, text_table
 from tests.comparison.report.report_cases import HOSTILE, hostile, result
 from tests.comparison.report.report_page import Page
 
@@ -20,7 +20,7 @@ from tests.comparison.report.report_page import Page
 @pytest.fixture
 def plain(monkeypatch):
     """Disable the pictures, which take most of the time."""
-    monkeypatch.setattr("pliant.comparison.page.pictures_of", lambda result: {})
+    monkeypatch.setattr("pliant.tables.comparison.page.pictures_of", lambda result: {})
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor, NonPSDWarning
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
+from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import estimators
 from pliant.methods.svm.dual import DenseRows

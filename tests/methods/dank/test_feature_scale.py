@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant import DANKClassifier, DANKRegressor, FeatureScaleWarning, KNPLClassifier, KNPLRegressor
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
+from pliant.exceptions import FeatureScaleWarning
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((40, 3))

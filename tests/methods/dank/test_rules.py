@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor, NonPSDWarning
-from pliant.datasets import make_speed_problem
+from benchmarks.problems import make_speed_problem
+from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
+from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1
 from pliant.methods.dank.problem import Spectrum
 from tests.methods.dank.test_dank import classification, regression

@@ -1,6 +1,6 @@
 """Build LAB-RBF estimators from parameters of the estimator and of its algorithm."""
 
-from pliant.methods import LABRBFAlgorithm
+from pliant import LABRBFAlgorithm
 
 ALGORITHM = set(LABRBFAlgorithm().get_params())
 

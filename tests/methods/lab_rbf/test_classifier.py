@@ -7,8 +7,9 @@ from scipy.special import softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from pliant import LABRBFClassifier, ModelFileError
+from pliant import LABRBFClassifier
 from pliant.core.progress import Deadline, FitProgress
+from pliant.exceptions import ModelFileError
 from pliant.methods.lab_rbf import classifier, dense, logistic
 from pliant.methods.lab_rbf.constants import DENSE_LOGISTIC, LOGISTIC_ALPHAS
 from pliant.persistence import save

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.methods import LABRBFAlgorithm
+from pliant import LABRBFAlgorithm, LABRBFClassifier, LABRBFRegressor
 from pliant.methods.lab_rbf import collection, constants
 from pliant.methods.lab_rbf.table import Table
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant import LABRBFClassifier, LABRBFPaperAlgorithm, LABRBFRegressor
 from pliant.core.progress import HAS_CALLBACKS
-from pliant.methods import LABRBFPaperAlgorithm
 from tests.methods.lab_rbf.test_regressor import NEW, TWO, StopAfter, X, Y, formula
 
 DOUBLE = LABRBFPaperAlgorithm(learning_rate=0.02, dtype="float64")

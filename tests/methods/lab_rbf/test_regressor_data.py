@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
-from pliant import LABRBFRegressor, ModelFileError
+from pliant import LABRBFRegressor
 from pliant.core import blocks
+from pliant.exceptions import ModelFileError
 from pliant.kernels import Gaussian
 from pliant.methods import LABRBFMember, Warp
 from pliant.methods.lab_rbf import constants

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from pliant import NonPSDWarning
+from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Precomputed
 from pliant.methods import HadamardKernel, LogDetKernel
 from pliant.methods.supervised.learner import PSDPart, base_kernel

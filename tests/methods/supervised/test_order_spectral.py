@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from pliant import OrderSpectralLearner, SideInformation, kernel_alignment, scg_loss
+from pliant import OrderSpectralLearner, SideInformation
 from pliant.methods.supervised.order_spectral import (
     ORDERS,
     OrderCone,
@@ -16,6 +16,7 @@ from pliant.methods.supervised.order_spectral import (
     best_vertex,
     graph_losses,
 )
+from pliant.metrics import kernel_alignment, scg_loss
 from tests.methods.supervised.test_scg import known_of
 from tests.reference import naive_spectral as naive
 from tests.reference import naive_supervision

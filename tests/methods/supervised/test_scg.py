@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
-from pliant import NonPSDWarning, SCGLogDetLearner, SideInformation
+from pliant import SCGLogDetLearner, SideInformation
+from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, Gaussian, Linear
 from pliant.methods.supervised.scg import DEFAULT_STRENGTH, STRENGTHS
 
@@ -212,7 +213,7 @@ def test_indefinite_matrix_warns(how, graph):
     assert np.isfinite(learner.transform(K)).all()
 
 
-@pytest.mark.filterwarnings("ignore::pliant.NonPSDWarning")
+@pytest.mark.filterwarnings("ignore::pliant.exceptions.NonPSDWarning")
 @pytest.mark.parametrize("shift", [1e-3, 0.1])
 @pytest.mark.parametrize("strength", [1.0, 1e4, 1e6])
 def test_kernel_of_an_indefinite_matrix(shift, strength):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
 
+from benchmarks.problems import make_speed_problem
 from pliant.core.progress import Status
-from pliant.datasets import make_speed_problem
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
 from pliant.methods.svm.smo.solver import active_set

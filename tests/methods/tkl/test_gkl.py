@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from pliant import GKLClassifier, GKLRegressor, TKLClassifier
+from pliant import (
+    GeneralizedPolynomial,
+    GKLClassifier,
+    GKLRegressor,
+    QuadratureKernel,
+    TessellatedKernel,
+    TKLClassifier,
+)
 from pliant.kernels import Gaussian
-from pliant.methods import GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
 from pliant.methods.tkl.solvers.low_rank import WINDOW
 from tests.papers.tessellated_cases import C1, R1
 from tests.reference.naive_tessellated import cells_rule, polynomial_tensor, tessellated_values

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from pliant import GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
 from pliant.kernels import Gaussian, Rescaled
-from pliant.methods import GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
 from pliant.methods.tkl.generalized_kernel import TILE
 from tests.reference.naive_tessellated import (
     as_box,

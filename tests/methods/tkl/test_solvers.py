@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import GKLClassifier, TKLClassifier
+from pliant import GeneralizedPolynomial, GKLClassifier, TessellatedKernel, TKLClassifier
 from pliant.core.progress import Progress, Status
-from pliant.methods import GeneralizedPolynomial, TessellatedKernel
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tkl.problem import SaddleProblem

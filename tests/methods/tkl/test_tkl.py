@@ -15,15 +15,8 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC, SVR
 
-from pliant import (
-    C_path,
-    GKLClassifier,
-    GKLRegressor,
-    KMeansPartition,
-    ModelFileError,
-    TKLClassifier,
-    TKLRegressor,
-)
+from pliant import C_path, GKLClassifier, GKLRegressor, KMeansPartition, TKLClassifier, TKLRegressor
+from pliant.exceptions import ModelFileError
 from pliant.methods.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
 from pliant.methods.svm.rows import CachedRows

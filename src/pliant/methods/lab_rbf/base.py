@@ -102,8 +102,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings):
         support points in total. Their hyperparameters and their weight, which may be 0, are chosen
         on the held-out samples.
     algorithm : "default", LABRBFAlgorithm or LABRBFPaperAlgorithm, default="default"
-        Objective and initialization of the bandwidths; see `pliant.methods.LABRBFAlgorithm`, and
-        `pliant.methods.LABRBFPaperAlgorithm` for the paper's algorithm.
+        Objective and initialization of the bandwidths; see `pliant.LABRBFAlgorithm`, and
+        `pliant.LABRBFPaperAlgorithm` for the paper's algorithm.
     transforms : "auto" or None, default="auto"
         "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness
         is above 1. Members alternate between the transforms whose held-out loss is within 10 % of

@@ -22,7 +22,6 @@ import numpy.typing as npt
 import scipy.sparse
 from sklearn.utils.random import sample_without_replacement
 
-from pliant.core.exceptions import set_public_module
 from pliant.core.linalg import scale_rows
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -418,56 +417,8 @@ class PairGraph(SupervisedGraph):
         return np.asarray(self._sparse @ B) + B.sum(axis=0)
 
 
-def scg_loss(
-    gram: npt.ArrayLike,
-    information: SideInformation,
-    *,
-    beta: float = 1.0,
-    graph: GraphKind = "complete",
-) -> float:
-    r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
-
-    .. math::
-
-        \langle K, S \rangle = \frac{1}{2} \sum_{ij} W_{ij} \left\|
-        \frac{\phi(x_i)}{\sqrt{D_{ii}}} - \frac{\phi(x_j)}{\sqrt{D_{jj}}} \right\|^2,
-        \qquad W_{ij} = e^{\beta T_{ij}}, \; D_{ii} = \sum_j W_{ij}
-
-    (Pan et al., Eq. 10, which omits the factor 1/2). The cost is O(n^2).
-
-    Parameters
-    ----------
-    gram : array-like of shape (n_samples, n_samples)
-        Symmetric kernel matrix.
-    information : SideInformation
-        Side information on the same points.
-    beta : float, default=1.0
-        Exponent of the weights, in (0, 100].
-    graph : {"complete", "labeled"}, default="complete"
-        The points of the graph: all points, as in the paper, or those with side information.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pliant import SideInformation, scg_loss
-    >>> known = SideInformation.from_labels([0, 0, 1, 1])
-    >>> round(scg_loss(np.eye(4), known), 6)
-    2.238406
-    >>> same_class = known.target() > 0
-    >>> round(scg_loss(same_class.astype(float), known), 6)
-    0.476812
-    """
-    K = gram_of(gram, information)
-    edges = information.graph(graph, beta)
-    # <K, S> = tr(S K), computed in O(a^2) from products with W
-    return float(np.trace(edges.laplacian(K[np.ix_(edges.members, edges.members)])))
-
-
 def gram_of(gram: npt.ArrayLike, information: SideInformation) -> Array:
     """Return a Gram matrix as an array; raise an error unless it fits the side information."""
     K = check_gram(check_points(gram, "gram"))
     check_information(information, len(K))
     return K
-
-
-set_public_module({**globals(), "__name__": "pliant"}, ["SideInformation", "scg_loss"])

@@ -243,7 +243,8 @@ class SCGLogDetPath:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from pliant import SCGLogDetPath, SideInformation, scg_loss
+    >>> from pliant import SCGLogDetPath, SideInformation
+    >>> from pliant.metrics import scg_loss
     >>> from pliant.kernels import Gaussian
     >>> X, y = load_iris(return_X_y=True)
     >>> path = SCGLogDetPath(Gaussian(0.5)(X))

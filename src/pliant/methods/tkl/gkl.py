@@ -60,7 +60,7 @@ class GKLClassifier(SVMClassifier[Kernel], BaseGKL):
     Parameters
     ----------
     kernel : GeneralizedKernel, optional
-        The family: a `pliant.methods.QuadratureKernel` (any N, given on quadrature nodes),
+        The family: a `pliant.QuadratureKernel` (any N, given on quadrature nodes),
         `GeneralizedPolynomial` or `TessellatedKernel`. The P of this kernel is ignored. None means
         GeneralizedPolynomial().
 
@@ -83,7 +83,7 @@ class GKLClassifier(SVMClassifier[Kernel], BaseGKL):
     --------
     >>> import numpy as np
     >>> from pliant import GKLClassifier
-    >>> from pliant.methods import GeneralizedPolynomial
+    >>> from pliant import GeneralizedPolynomial
     >>> X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
     >>> y = X[:, 0] * X[:, 1] > 0
     >>> GKLClassifier(GeneralizedPolynomial(degree=2), C=10).fit(X, y).score(X, y) > 0.9

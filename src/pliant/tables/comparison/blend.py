@@ -1,0 +1,472 @@
+"""Blends: weighted means of several models, with weights learned from held-out predictions.
+
+Given held-out predictions p_1, ..., p_k, the weights minimise over w >= 0, sum(w) = 1
+
+    mean_i loss(y_i, sum_j w_j p_ij) + SHRINKAGE L / n |w - u|^2
+
+with the squared error or the log loss. L_j is the loss of model j alone, L = min_j L_j, and u_j is
+proportional to (L / L_j)^4 for the three best models and 0 for the others. A model that is good on
+other tables (in a comparison, LAB-RBF) gets the share `TRUST` of u, and these models the rest.
+Weights below `LEAST` become 0. For regression, the predictions of each model are clipped to the
+range of the training targets (in a comparison, of the other folds), extended by an eighth at both
+ends: on a single new row, a linear model may be far outside it.
+
+In a comparison, the blend's score on a fold uses weights learned from the other folds of the
+same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
+earlier folds only, and the first fold has no score. The final weights use all folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.exceptions import set_public_module
+from pliant.core.state import reads, updates
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_share, check_vector
+from pliant.tables.comparison.metrics import Metric, Predictions, metrics_of
+from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Place, Record
+from pliant.tables.comparison.standings import Cells, Standing, scores_of
+
+SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.1
+"""Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the
+trusted model, and minimum weight. A model with less weight is not worth its prediction time."""
+
+SMALLEST = 1e-4
+"""Lower bound on probabilities in the log loss."""
+
+Loss: TypeAlias = Callable[[Any, Array], tuple[float, Array]]
+"""Maps targets and predictions to the loss and its gradient with respect to the predictions."""
+
+
+def squared_loss(y: Array, values: Array) -> tuple[float, Array]:
+    """Return the mean squared error of predictions of shape (n,) and its gradient."""
+    error = values - y
+    return float(np.mean(error**2)), 2 * error / len(y)
+
+
+def log_loss(codes: npt.NDArray[np.intp], values: Array) -> tuple[float, Array]:
+    """Return the log loss of (n, k) probabilities, given true class codes, and its gradient."""
+    rows = np.arange(len(codes))
+    true = np.maximum(values[rows, codes], SMALLEST)
+    gradient = np.zeros_like(values)
+    gradient[rows, codes] = -1 / (len(codes) * true)
+    return float(-np.mean(np.log(true))), gradient
+
+
+def blend_weights(
+    predictions: Sequence[Array],
+    y: npt.NDArray[Any],
+    *,
+    classes: Any = None,
+    trusted: int | None = None,
+) -> Array:
+    """Learn the weights of models, which sum to 1, from their held-out predictions.
+
+    Predictions are numbers of shape (n,), or probabilities of shape (n, n_classes) for the sorted
+    `classes`. `trusted` is the position of the model known to be good on other tables, if any.
+
+    Examples
+    --------
+    >>> y = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> blend_weights([y + [1, -1, 1, -1], y + [-1, 1, -1, 1.0]], y)
+    array([0.5, 0.5])
+    """
+    stacked = np.stack([np.asarray(each, dtype=np.float64) for each in predictions])
+    loss: Loss = squared_loss
+    target: Any = np.asarray(y)
+    if classes is not None:
+        loss, target = log_loss, np.searchsorted(classes, y)
+        stacked = np.clip(stacked, SMALLEST, 1.0)
+    alone = np.array([loss(target, each)[0] for each in stacked])
+    best_first = np.argsort(alone, kind="stable")
+    pulled, best = np.zeros(len(stacked)), np.zeros(len(stacked))
+    best[best_first[0]] = 1.0
+    strength = SHRINKAGE / len(target)
+    # L, kept above the rounding error of the largest loss
+    unit = max(alone.min(), 1e-12 * alone.max(), np.finfo(np.float64).tiny)
+    near = best_first[:BEST]
+    pulled[near] = (unit / np.maximum(alone[near], unit)) ** POWER
+    pulled /= pulled.sum()
+    if trusted is not None:
+        pulled *= 1 - TRUST
+        pulled[trusted] += TRUST
+
+    def objective(w: Array) -> tuple[float, Array]:
+        """Return the objective divided by L, and its gradient."""
+        value, by_values = loss(target, np.tensordot(w, stacked, 1))
+        gradient = np.tensordot(stacked, by_values, by_values.ndim) / unit
+        away = w - pulled
+        return value / unit + strength * float(away @ away), gradient + 2 * strength * away
+
+    found: Any = minimize(  # type: ignore[call-overload]
+        objective,
+        best,  # from equal weights, the first step is too long if the losses differ widely
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(stacked),
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+        options={"maxiter": 200, "ftol": 1e-9},
+    )
+    known = [w for w in (found.x, pulled, best) if np.isfinite(w).all()]
+    w = min(known, key=lambda w: objective(w)[0])
+    w = np.where(w < LEAST, 0.0, w)
+    return np.asarray(w / w.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class BlendOutcome:
+    """The weights of a blend and its held-out predictions.
+
+    `weights` maps method names to weights, in descending order with sum 1. `scores` maps each
+    (repeat, fold) to its scores by metric, using weights from other folds; it is empty for a single
+    fold. `values` are the predictions, or probabilities of shape (n, n_classes), averaged over
+    repeats, for the n sorted `rows` with targets `y`.
+    """
+
+    weights: dict[str, float]
+    scores: dict[Place, dict[str, float | None]]
+    rows: npt.NDArray[np.intp]
+    y: npt.NDArray[Any]
+    values: Array
+    classes: npt.NDArray[Any] | None
+
+
+def learn_blend(
+    standings: Sequence[Standing],
+    cells: Mapping[str, Cells],
+    truth: Mapping[int, Any],
+    classes: Sequence[Any] | None,
+    metric: Metric,
+    *,
+    ordered: bool = False,
+) -> BlendOutcome | None:
+    """Learn the blend of the ranked methods; return None if no method has stored predictions.
+
+    `truth` maps row numbers to targets. `ordered` means that rows and folds are ordered in time.
+    """
+    ranked = [s.method for s in standings if s.rank is not None]
+    scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
+    common = sorted(set.intersection(*scored)) if scored else []
+    members = [method.name for method in ranked if method.blends and method.name != DUMMY]
+    names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
+    if not names:
+        return None
+    trusted = names.index(DEFAULT) if DEFAULT in names else None
+    labels = None if classes is None else np.array(classes)
+    values = {p: np.stack([_stored(cells[name][p], "values") for name in names]) for p in common}
+    rows = {p: _stored(cells[names[0]][p], "rows").astype(np.intp) for p in common}
+    y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
+
+    def clipped(each: Array, target: npt.NDArray[Any]) -> Array:
+        """Clip predicted numbers to the extended range of given targets."""
+        return each if labels is not None else each.clip(*extended_range(target))
+
+    def weights_from(places: Sequence[Place]) -> Array:
+        target = np.concatenate([y[p] for p in places])
+        stacked = clipped(np.concatenate([values[p] for p in places], axis=1), target)
+        return blend_weights(list(stacked), target, classes=labels, trusted=trusted)
+
+    task = "regression" if classes is None else "classification"
+    metrics = {each.name: each for each in (*metrics_of(task), metric)}
+    scores, held_out = {}, []
+    for place in common:
+        others = [p for p in common if p[0] == place[0] and p != place]
+        others = [p for p in others if p < place] if ordered else others
+        # Without other folds, the weights are learned from this fold, which then has no score.
+        learned = others or [place]
+        seen = np.concatenate([y[p] for p in learned])
+        held_out.append(np.tensordot(weights_from(learned), clipped(values[place], seen), 1))
+        if others:
+            predictions = _predictions(held_out[-1], labels)
+            scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
+    final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
+    chosen = {name: weight for name, weight in final if weight > 0}
+    kept, means = _row_means([rows[p] for p in common], held_out)
+    every = np.concatenate([rows[p] for p in common])
+    targets = np.concatenate([y[p] for p in common])[np.unique(every, return_index=True)[1]]
+    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+
+
+def extended_range(y: npt.NDArray[Any]) -> Array:
+    """Return the range of targets, extended by an eighth at both ends, shape (2,)."""
+    low, high = float(y.min()), float(y.max())
+    margin = high / 8 - low / 8
+    return np.array([low - margin, high + margin])
+
+
+def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indices, Array]:
+    """Average predictions of the same row; return the sorted rows and the means."""
+    every, stacked = np.concatenate(rows), np.concatenate(values)
+    kept, place_of = np.unique(every, return_inverse=True)
+    sums = np.zeros((len(kept), *stacked.shape[1:]))
+    np.add.at(sums, place_of, stacked)
+    repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
+    return kept, sums / repeats
+
+
+def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Array:
+    """Return the squared error or the log loss of each row."""
+    if classes is None:
+        return np.asarray((values - y) ** 2)
+    true = values[np.arange(len(y)), np.searchsorted(classes, y)]
+    return -np.log(np.clip(true, SMALLEST, 1.0))
+
+
+def _stored(record: Record, part: Literal["rows", "values"]) -> Array:
+    kept = record["kept"]
+    assert kept is not None
+    return np.asarray(kept[part], dtype=np.float64)
+
+
+def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
+    """Return blended numbers or probabilities (normalised to sum 1) as predictions."""
+    if classes is None:
+        return Predictions(values)
+    probability = values / values.sum(axis=1, keepdims=True)
+    return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
+
+
+class _Blend(BaseEstimator):
+    """Weighted mean of estimators; base class of both blends."""
+
+    def __init__(self, estimators: Sequence[tuple[str, Any]], cv: Any = 5) -> None:
+        self.estimators = estimators
+        self.cv = cv
+
+    @classmethod
+    def of(
+        cls,
+        members: Sequence[tuple[str, Any]],
+        weights: npt.ArrayLike,
+        held_out: tuple[Array, npt.NDArray[Any]],
+        X: Array,
+        y: npt.NDArray[Any],
+    ) -> Self:
+        """Build a blend from members fitted on X and y, and held-out (predictions, targets)."""
+        blend = cls([(name, clone(member)) for name, member in members])
+        blend.members_, blend.weights_ = list(members), np.asarray(weights, dtype=np.float64)
+        blend.n_features_in_ = X.shape[1]
+        blend._store(*held_out, y)
+        blend.feature_importances_ = blend._importances(X, y)
+        return blend
+
+    @updates
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the weights from out-of-fold predictions, then fit the members on all samples.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            May contain NaN if all members accept it.
+        y : array-like of shape (n_samples,)
+        """
+        if not self.estimators:
+            raise ValueError("expected at least one pair ('name', estimator), got none")
+        classifier = is_classifier(self)
+        X, y = validate_data(self, X, y, ensure_all_finite="allow-nan", y_numeric=not classifier)
+        if classifier:
+            check_classification_targets(y)
+        classes = np.unique(y) if classifier else None
+        method = "predict_proba" if classifier else "predict"
+        cv = check_cv(self.cv, y, classifier=classifier)
+        held_out = [
+            cross_val_predict(clone(each), X, y, cv=cv, method=method)
+            for _, each in self.estimators
+        ]
+        if not classifier:
+            held_out = [values.clip(*extended_range(y)) for values in held_out]
+        self.weights_: Array = blend_weights(held_out, y, classes=classes)
+        self.members_: list[tuple[str, Any]] = [
+            (name, clone(each).fit(X, y)) for name, each in self.estimators
+        ]
+        self._store(np.tensordot(self.weights_, np.stack(held_out), 1), y, y)
+        self.feature_importances_: Array = self._importances(X, y)
+        return self
+
+    def _store(self, held_out: Array, target: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+        """Store the classes, or the target range and the sorted errors of held-out predictions."""
+        if is_classifier(self):
+            self.classes_: npt.NDArray[Any] = np.unique(target)
+        else:
+            self.target_range_: Array = extended_range(y)
+            self.errors_: Array = np.sort(np.asarray(target, dtype=np.float64) - held_out)
+
+    def _importances(self, X: Array, y: npt.NDArray[Any]) -> Array:
+        """Return each feature's share of the total increase in loss under permutation."""
+        n_features = X.shape[1]
+        rows = min(len(X), max(20, 20_000 // n_features))  # bounds the time
+        chosen = np.linspace(0, len(X) - 1, rows).astype(np.intp)
+        points, target = X[chosen], y[chosen]
+        order = np.random.default_rng(0).permutation(rows)
+        loss: Loss = squared_loss
+        method = "predict"
+        if is_classifier(self):
+            loss, method = log_loss, "predict_proba"
+            target = np.searchsorted(self.classes_, target)
+        base = loss(target, self._mean(points, method))[0]
+        added = np.zeros(n_features)
+        for j in range(n_features):
+            permuted = points.copy()
+            permuted[:, j] = points[order, j]
+            added[j] = max(loss(target, self._mean(permuted, method))[0] - base, 0.0)
+        total = float(added.sum())
+        return added / total if total > 0 else np.full(n_features, 1 / n_features)
+
+    def _mean(self, X: npt.ArrayLike, method: str) -> Array:
+        check_is_fitted(self, "members_")
+        X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
+        limits = (0.0, 1.0) if is_classifier(self) else self.target_range_
+        parts = [(w, member) for w, (_, member) in zip(self.weights_, self.members_, strict=True)]
+        values = (w * getattr(member, method)(X).clip(*limits) for w, member in parts if w > 0)
+        return np.asarray(sum(values))
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError if the weights in a model file are invalid for the members."""
+        w, k = self.weights_, len(self.members_)
+        if w.shape != (k,) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
+            raise ValueError(f"expected {k} weights >= 0 with sum 1, got {w!r:.80}")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = all(
+            get_tags(e).input_tags.allow_nan for _, e in self.estimators
+        )
+        return tags
+
+
+class BlendRegressor(RegressorMixin, _Blend):
+    """Weighted mean of regressors, with weights learned from out-of-fold predictions.
+
+    The weights minimise mean_i (y_i - sum_j w_j p_ij)^2 over w >= 0, sum(w) = 1, plus a shrinkage
+    penalty towards the best three members; p_ij is member j's prediction for the held-out sample i.
+
+    Parameters
+    ----------
+    estimators : sequence of (str, estimator)
+    cv : int or splitter, default=5
+        Cross-validation for the out-of-fold predictions.
+
+    Attributes
+    ----------
+    members_ : list of (str, estimator)
+        The estimators, fitted on all samples.
+    weights_ : array of shape (n_members,)
+    feature_importances_ : array of shape (n_features,)
+        Each feature's share of the total increase in squared error under permutation.
+    errors_ : array of shape (n_samples,)
+        Sorted held-out errors: y minus the blend's prediction.
+    target_range_ : array of shape (2,)
+        Range of the training targets, extended by an eighth at both ends; predictions of members
+        are clipped to it.
+    n_features_in_ : int
+
+    See Also
+    --------
+    sklearn.ensemble.StackingRegressor : Combines the predictions with a fitted final estimator.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_friedman1
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> X, y = make_friedman1(n_samples=200, noise=1.0, random_state=0)
+    >>> members = [("linear", Ridge()), ("trees", ExtraTreesRegressor(random_state=0))]
+    >>> blend = BlendRegressor(members).fit(X, y)
+    >>> bool(blend.weights_[1] > blend.weights_[0])
+    True
+    """
+
+    @reads
+    def predict(self, X: npt.ArrayLike) -> Array:
+        """Return the predictions, shape (n_samples,)."""
+        return self._mean(X, "predict")
+
+    @reads
+    def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.9) -> Array:
+        """Return prediction intervals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Probability, in (0, 1), that an interval contains the target.
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            Lower and upper ends: the prediction plus quantiles of the held-out errors, so all
+            intervals have the same width. Ends are infinite if there are too few errors.
+
+        Notes
+        -----
+        The errors come from models fitted on fewer samples, so they are slightly too large.
+        Coverage is not guaranteed, because the weights were learned from the same samples.
+        """
+        check_share("coverage", coverage)
+        tail, n = (1.0 - coverage) / 2.0, len(self.errors_)
+        rank = int(np.ceil((n + 1) * (1.0 - tail)))  # of the upper end, as in conformal prediction
+        low, high = (-np.inf, np.inf) if rank > n else self.errors_[[n - rank, rank - 1]]
+        return self.predict(X)[:, None] + np.array([low, high])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        low, high = check_vector("target_range_", self.target_range_, 2)
+        if not low <= high:
+            raise ValueError(f"expected target_range_ in order, got {low:g} and {high:g}")
+
+
+class BlendClassifier(ClassifierMixin, _Blend):
+    """Weighted mean of class probabilities, with weights learned from out-of-fold predictions.
+
+    The weights minimise the log loss of sum_j w_j p_ij over w >= 0, sum(w) = 1, plus a shrinkage
+    penalty towards the best three members; p_ij are member j's probabilities for held-out sample i.
+
+    Parameters
+    ----------
+    estimators : sequence of (str, estimator)
+        Classifiers with ``predict_proba``.
+    cv : int or splitter, default=5
+        Cross-validation for the out-of-fold predictions.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    members_ : list of (str, estimator)
+        The estimators, fitted on all samples.
+    weights_ : array of shape (n_members,)
+    feature_importances_ : array of shape (n_features,)
+        Each feature's share of the total increase in log loss under permutation.
+    n_features_in_ : int
+
+    See Also
+    --------
+    sklearn.ensemble.VotingClassifier : Averages probabilities with user-defined weights.
+    """
+
+    @reads
+    def predict_proba(self, X: npt.ArrayLike) -> Array:
+        """Return class probabilities, shape (n_samples, n_classes)."""
+        values = self._mean(X, "predict_proba")
+        return np.asarray(values / values.sum(axis=1, keepdims=True))
+
+    @reads
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return the most probable classes, shape (n_samples,)."""
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[most_probable])
+
+
+set_public_module({**globals(), "__name__": "pliant.tables"}, ["BlendClassifier", "BlendRegressor"])

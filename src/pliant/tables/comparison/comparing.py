@@ -1,0 +1,481 @@
+"""`compare` and `fit`: compare methods on a table under one protocol and blend the best."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+from joblib import cpu_count
+from sklearn.exceptions import ConvergenceWarning
+
+from pliant.core.exceptions import Interrupted
+from pliant.core.validation import check_integer, check_job_count, check_real
+from pliant.persistence import holds
+from pliant.tables.comparison.cells import FittedMethod, fit_default, warm_up
+from pliant.tables.comparison.contenders import (
+    BASELINES,
+    NOT_SAVED,
+    available,
+    is_given,
+    methods_of,
+)
+from pliant.tables.comparison.folds import check_folds, outer_split, settled, without_rare_classes
+from pliant.tables.comparison.journal import Journal, key_of, package_versions
+from pliant.tables.comparison.outcome import Source, for_input
+from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Entry, Protocol, Status
+from pliant.tables.comparison.race import Progress, ProgressLines, Race
+from pliant.tables.comparison.reading import sample_of
+from pliant.tables.comparison.result import ComparisonResult
+from pliant.tables.comparison.sample import Sample
+from pliant.tables.comparison.text import seconds
+from pliant.tables.registry import Method
+
+BUDGET = 300.0
+"""Default time budget of a comparison, in seconds."""
+
+WARM = 10.0
+"""Budget of `fit` from which processes for a comparison start before LAB-RBF is fitted, seconds."""
+
+
+def compare(
+    X: Any,
+    y: Any,
+    *,
+    methods: Sequence[Any] | Literal["all"] | None = None,
+    task: str | None = None,
+    groups: Any = None,
+    time: Any = None,
+    budget: float | None = BUDGET,
+    folds: int = 5,
+    repeats: int = 2,
+    metric: str | Callable[..., float] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    feature_names: Sequence[str] | None = None,
+    progress: Progress | bool = False,
+) -> ComparisonResult:
+    """Compare methods on a table by cross-validation, and blend the best of them.
+
+    In each fold, each method is fitted on the training rows and predicts the held-out rows. These
+    predictions yield the methods' scores, the weights of their blend, and the blend's expected
+    score on new rows. Imputation, encoding, scaling and tuning use only the training rows of each
+    fold.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        Numbers, with nan for missing values; or a data frame (pandas, or any with ``to_pandas``) of
+        numbers, booleans and text, parsed as on the command line.
+    y : array-like of shape (n_samples,)
+        Class labels, or numbers.
+    methods : sequence of str, estimator or (str, estimator), or "all", optional
+        Names that ``pliant methods`` lists, and estimators with scikit-learn's interface.
+        Default: LAB-RBF, a tuned Gaussian SVM, a linear model, a dummy, histogram gradient boosting
+        and the installed boosting packages. Classification adds a random forest; regression adds
+        extremely randomised trees and a Gaussian process or kernel ridge regression. "all" means
+        all installed methods and baselines. An estimator keeps its settings. Its input is imputed
+        and encoded; features and target are not scaled, so add a scaler to its pipeline if it needs
+        one.
+    task : {"classification", "regression"}, optional
+        Inferred from y by default: classification for text and for a few recurring integers.
+    groups : array-like of shape (n_samples,), optional
+        Group labels; samples of the same group stay in the same fold.
+    time : array-like of shape (n_samples,), optional
+        Times; test samples are later than all training samples.
+    budget : float or None, default=300.0
+        Time limit in seconds, including the final fit. It determines which fits run, but not
+        their scores: one method after the other runs its folds, if they fit into the time left.
+        None means no limit.
+    folds, repeats : int, default=5 and 2
+        Number of folds, and of repeats with new random folds. A repeat starts only if it is
+        expected to fit into the budget.
+    metric : str or callable, optional
+        Metric for ranking and tuning. For regression "r2" (default), "rmse" or "mae"; for
+        classification "accuracy" (default), "balanced_accuracy", "auc" or "log_loss" (default if a
+        class has less than a tenth of the rows); or a scikit-learn scorer or its name. Scorers
+        receive no features. The blend weights always minimise the squared error or the log loss.
+    random_state : int, default=0
+        Seed of all random draws.
+    n_jobs : int, optional
+        Number of fits (of one method on one fold) to run at the same time; None and -1 mean one per
+        core. They run in reused single-threaded processes; where no process can be started, one
+        after another in this one, where a running fit is not stopped when the budget runs out.
+    executor : object with ``submit``, optional
+        Run the fits in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
+        the same time. A running fit is not stopped when the budget runs out.
+    cache : path-like, optional
+        File for the results of finished fits. Concurrent comparisons need separate files.
+    resume : bool, default=False
+        Reuse the results in `cache`.
+    feature_names : sequence of n_features str, optional
+    progress : bool or callable, default=False
+        True prints a line to stderr after each fold. A function is called with a
+        `pliant.tables.comparison.race.RaceState` whenever a fit starts or ends.
+
+    Returns
+    -------
+    ComparisonResult
+        After Ctrl-C, ``interrupted`` is True, and the result contains only the fits (one per method
+        and fold) that had finished.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is invalid, or an estimator cannot be cloned and pickled; the message quotes
+        the value.
+    TypeError
+        If an item of `methods` is neither a name nor an estimator.
+    TableError
+        If a column is invalid, or `cache` belongs to another comparison, has another format, or
+        cannot be written.
+    KeyboardInterrupt
+        After Ctrl-C, if no fit had finished.
+
+    References
+    ----------
+    C. Nadeau and Y. Bengio, Inference for the generalization error, Machine Learning 52 (2003).
+    L. Breiman, Stacked regressions, Machine Learning 24 (1996).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pliant import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> result = compare(X, y, methods=["dummy", "linear"], folds=3, repeats=1, n_jobs=1)
+    >>> [standing.method.name for standing in result.standings()]
+    ['linear', 'dummy']
+    >>> model = result.best_estimator_  # fitted on all rows
+    """
+    result = compare_sample(
+        sample_of(X, y, task=task, feature_names=feature_names, groups=groups, time=time),
+        methods,
+        Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state),
+        budget=budget,
+        n_jobs=n_jobs,
+        executor=executor,
+        cache=cache,
+        resume=resume,
+        progress=progress,
+    )
+    if result.interrupted and not result.records:
+        raise KeyboardInterrupt
+    return result
+
+
+def fit(
+    X: Any,
+    y: Any,
+    *,
+    budget: float | None = None,
+    task: str | None = None,
+    groups: Any = None,
+    metric: str | Callable[..., float] | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Any:
+    """Fit LAB-RBF to a table or, given a budget, a blend of several methods if it is better.
+
+    With a budget, LAB-RBF is fitted to all rows first. The time left goes to a comparison, whose
+    recommended model is returned. The weights of a blend are shrunk towards LAB-RBF.
+
+    Parameters
+    ----------
+    X, y, task, groups, metric, random_state, n_jobs
+        As in `compare`; `groups` and `metric` require a budget.
+    budget : float, optional
+        Time limit in seconds. If it does not suffice for a comparison, or the table has too few
+        rows for one, a warning says so, and the model is LAB-RBF, stopped early if necessary. None
+        fits LAB-RBF alone, without a limit.
+
+    Returns
+    -------
+    estimator
+        Fitted model for input of the same type as X: arrays, or data frames with the columns of X.
+
+    Raises
+    ------
+    ValueError, TypeError, TableError
+        As in `compare`.
+    Interrupted
+        After Ctrl-C, once LAB-RBF is fitted. It is a KeyboardInterrupt, and its attribute ``model``
+        is the best model so far.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame({"size": rng.normal(size=80), "colour": rng.choice(["red", "blue"], 80)})
+    >>> y = X["size"] ** 2 + (X["colour"] == "red")
+    >>> fit(X, y).predict_interval(X).shape
+    (80, 2)
+    """
+    protocol = Protocol(metric=metric, seed=random_state)
+    sample = sample_of(X, y, task=task, groups=groups)
+    if budget is not None:
+        found = fit_within(check_real("budget", budget, above=0), sample, protocol, n_jobs)
+        if found.note:
+            warnings.warn(found.note, ConvergenceWarning, stacklevel=2)
+        return found.model
+    if groups is not None or metric is not None:
+        raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
+    return for_input(fit_default(sample, protocol, None).own, sample)
+
+
+@dataclass(frozen=True, eq=False)
+class BudgetedFit:
+    """The best model within a budget, and the comparison that found it.
+
+    `name` is "blend" or the name of a method. Without a comparison, `note` says why.
+    """
+
+    model: Any
+    name: str
+    result: ComparisonResult | None = None
+    note: str = ""
+
+
+def fit_within(
+    budget: float | None,
+    sample: Sample,
+    protocol: Protocol,
+    n_jobs: int | None = None,
+    *,
+    progress: bool = False,
+    command: str | None = None,
+) -> BudgetedFit:
+    """Fit LAB-RBF to all rows, compare methods in the time left, and fit the best model.
+
+    Raises
+    ------
+    Interrupted
+        After Ctrl-C during the comparison or the fit of the best model.
+    """
+    start = time.monotonic()
+    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
+    problem = _no_comparison(sample, protocol)
+    if not problem and (budget is None or budget >= WARM):
+        warm_up(jobs)
+    first = fit_default(sample, protocol, budget)
+    spent = time.monotonic() - start
+    left = None if budget is None else (budget - spent) * jobs
+    folds = _affordable_folds(protocol.folds, spent, left)
+    if not problem and not folds:
+        problem = (
+            f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
+            f"{seconds(spent)}: a comparison with other methods needs a larger one"
+        )
+    alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
+    if problem:
+        return alone
+    protocol = replace(protocol, folds=folds)
+    result = compare_sample(
+        sample, None, protocol, budget=budget, n_jobs=n_jobs, progress=progress, command=command,
+        fitted={DEFAULT: first}, spent=spent,
+    )  # fmt: skip
+
+    # The blend consists of the methods that are fitted to all rows by now.
+    ready = {} if result.source is None else result.source.fitted
+    entries = [replace(each, blends=each.blends and each.name in ready) for each in result.methods]
+    result = replace(result, methods=tuple(entries))
+
+    def best() -> BudgetedFit:
+        compared = any(s.rank and s.method.name == DEFAULT for s in result.standings())
+        if result.best is None or not compared:
+            return replace(alone, result=result)
+        return BudgetedFit(result.best_estimator_, result.best, result)
+
+    try:
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return best()
+    except KeyboardInterrupt:
+        raise Interrupted(result, best) from None
+
+
+def _affordable_folds(folds: int, took: float, left: float | None) -> int:
+    """Return the number of folds, or 3, in which LAB-RBF fits into the time left; 0 if in neither.
+
+    A fit to all rows took `took` seconds, and a fit in one of k folds takes about (k - 1) / k of
+    that. One fifth of the time left is kept for other methods.
+    """
+    if left is None:
+        return folds
+    return next((k for k in (folds, min(folds, 3)) if (k - 1) * took <= 0.8 * left), 0)
+
+
+def _no_comparison(sample: Sample, protocol: Protocol) -> str:
+    """Return the reason why a table is too small for the folds, or ""; refuse too few groups."""
+    protocol.metric_for(sample.task)
+    try:
+        check_folds(without_rare_classes(sample, protocol.folds), settled(protocol, sample))
+    except ValueError as error:
+        if sample.groups is not None:
+            raise
+        return f"LAB-RBF is not compared with other methods: {error}"
+    return ""
+
+
+def compare_sample(
+    sample: Sample,
+    methods: Sequence[Any] | Literal["all"] | None = None,
+    protocol: Protocol | None = None,
+    *,
+    budget: float | None = BUDGET,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    progress: Progress | bool | None = False,
+    command: str | None = None,
+    fitted: Mapping[str, FittedMethod] | None = None,
+    spent: float = 0.0,
+) -> ComparisonResult:
+    """Compare methods on a sample; see `compare`.
+
+    Parameters
+    ----------
+    sample : Sample
+        If it has a schema, fitted models accept data frames.
+    methods, budget, n_jobs, executor, cache, resume, progress
+        As in `compare`.
+    protocol : Protocol, optional
+    command : str, optional
+        Command line that repeats the comparison, shown in the report.
+    fitted : mapping of str to FittedMethod, optional
+        Models already fitted to all rows, by method name.
+    spent : float, default=0.0
+        Seconds of the budget that are over.
+    """
+    start = time.perf_counter()
+    if budget is not None:
+        budget = check_real("budget", budget, above=0)
+    if n_jobs is not None and n_jobs != -1:
+        check_integer("n_jobs", n_jobs, least=1)
+    check_job_count("n_jobs", n_jobs)
+    protocol, n_rows = protocol or Protocol(), len(sample.y)
+    sample = without_rare_classes(sample, protocol.folds)
+    fitted = fitted if fitted is not None and len(sample.y) == n_rows else {}
+    protocol = settled(protocol, sample)
+    metric = protocol.metric_for(sample.task)
+    check_folds(sample, protocol)
+    n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
+    chosen = methods_of(methods, sample.task, n_train)
+    refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
+    # Without a budget, members of the blend are fitted to all rows when they are asked for.
+    members = [m.name for m in chosen if m.name != DUMMY and _blends(m, sample.task)]
+    members = members if budget is not None or fitted else []
+    key = key_of(sample, protocol)
+    race = Race(
+        sample,
+        protocol,
+        [method for method in chosen if not refused[method.name]],
+        Journal(cache, key, resume=resume),
+        budget=budget,
+        spent=spent + time.perf_counter() - start,
+        members=members,
+        fitted=dict(fitted),
+        n_jobs=n_jobs,
+        executor=executor,
+        progress=ProgressLines(metric, protocol) if progress is True else progress or None,
+    )
+    race.run()
+    order = list(refused)
+    cells = sorted(race.records, key=lambda cell: (order.index(cell.method), cell))
+    records = tuple(race.records[cell] for cell in cells)
+    rows = {row for record in records if (kept := record.get("kept")) for row in kept["rows"]}
+    entries = [_entry_of(method, refused[method.name], race, sample.task) for method in chosen]
+    return ComparisonResult(
+        sample=_facts_of(sample),
+        truth={str(row): sample.y[row].item() for row in sorted(rows)},
+        protocol=protocol,
+        methods=tuple(entries),
+        records=records,
+        seconds=spent + time.perf_counter() - start,
+        spent=spent,
+        budget=budget,
+        interrupted=race.interrupted,
+        environment={
+            **package_versions(),
+            "joblib": version("joblib"),
+            "cores": str(cpu_count()),
+            "system": f"{platform.system()} {platform.machine()}",
+            "key": key,
+        },
+        command=command,
+        source=Source(sample, tuple(chosen), n_jobs, race.fitted),
+    )
+
+
+def _refusal(method: Method, sample: Sample, n_train: int) -> str:
+    if sample.task not in method.tasks:
+        return f"supports {' and '.join(method.tasks)} only"
+    if n_train > method.max_rows:
+        return f"accepts at most {method.max_rows} training rows, got {n_train}"
+    if not available(method):
+        return f"is not installed: pip install {method.paper}"
+    return ""
+
+
+def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
+    baseline = method.name in BASELINES or is_given(method)
+    blends = not refused and _blends(method, task)
+    status, reason = _status_of(method.name, race, refused)
+    kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
+    return Entry(method.name, method.title, kind, method.summary, status, reason, blends)
+
+
+def _blends(method: Method, task: str) -> bool:
+    """Return True if a method can be a member of a blend: model files hold its models."""
+    if is_given(method):
+        return holds(method.make_estimator(task, seed=0, n_rows=0))
+    return method.name not in NOT_SAVED
+
+
+def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
+    """Return a method's status and the reason for missing folds."""
+    if refused:
+        return "skipped", refused
+    records = [record for cell, record in sorted(race.records.items()) if cell.method == name]
+    failed = [record["error"] or "" for record in records if record["status"] == "error"]
+    if failed and len(failed) == len(records):
+        return "error", failed[0]
+    some = f"{len(failed)} failed: {failed[0]}" if failed else ""
+    if race.is_done(name):
+        return "done", some
+    status: Status = "unfinished" if race.is_unfinished(name) else "cut"
+    return status, "; ".join(filter(None, [race.reason(name), some]))
+
+
+def _facts_of(sample: Sample) -> dict[str, Any]:
+    """Summarise a sample as plain data."""
+    classes, shares = sample.classes, sample.missing_shares
+    return {
+        "name": sample.name,
+        "target": sample.target,
+        "task": sample.task,
+        "rows": len(sample.y),
+        "columns": len(shares),
+        "features": sample.X.shape[1],
+        "feature_names": list(sample.feature_names),
+        "classes": classes,
+        "counts": None if classes is None else np.unique(sample.y, return_counts=True)[1].tolist(),
+        "categorical": len(sample.categories),
+        "missing": {
+            "cells": round(float(shares.sum()) * len(sample.y)),
+            "columns": int(np.count_nonzero(shares)),
+            "largest": float(shares.max()),
+        },
+        "groups": None if sample.groups is None else len(np.unique(sample.groups)),
+        "ordered": sample.ordered,
+        "notes": list(sample.notes),
+    }

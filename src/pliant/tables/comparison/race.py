@@ -1,0 +1,360 @@
+"""Run the methods of a comparison fold by fold, in parallel, within a time budget.
+
+A *cell* is one method, fitted and scored on one fold. One method after the other runs its folds of
+the first repeat: LAB-RBF, the dummy, and the others by typical time. After the first fold of a
+method, its other folds, and its fit to all rows, follow if they fit into the time left; so at any
+time the best model of the finished methods is ready. A further repeat starts only if it fits into
+the time left, and the methods with all folds share it. The budget limits which cells run; it does
+not affect their scores.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, TypeAlias
+
+import numpy as np
+from joblib import cpu_count
+
+from pliant.core.text import count, remove_controls
+from pliant.core.typing import Array
+from pliant.tables.comparison.blend import losses_of
+from pliant.tables.comparison.cells import (
+    FittedMethod,
+    close_all,
+    fit_whole,
+    perform_apart,
+    starts_processes,
+)
+from pliant.tables.comparison.contenders import BASELINES
+from pliant.tables.comparison.journal import Journal, method_key
+from pliant.tables.comparison.metrics import Metric
+from pliant.tables.comparison.protocol import (
+    DEFAULT,
+    DUMMY,
+    REFERENCE,
+    Cell,
+    Entry,
+    Place,
+    Protocol,
+    Record,
+    cell_of,
+)
+from pliant.tables.comparison.sample import Sample
+from pliant.tables.comparison.standings import standings
+from pliant.tables.comparison.text import fixed, seconds
+from pliant.tables.registry import METHODS, Method
+
+Progress: TypeAlias = Callable[["RaceState"], object]
+"""Callback for the start and end of cells, and for regular updates while cells run."""
+
+
+BEAT = 0.5
+"""Maximum time between calls of a `Progress` callback, in seconds."""
+
+ORDER = (
+    *(DEFAULT, DUMMY, "boosting", "gp", "extra-trees", "forest", "linear", "lightgbm", "xgboost"),
+    *("catboost", "kernel-ridge", REFERENCE),
+)
+"""Methods that run first, by typical time; the others follow in the given order."""
+
+ALL_ROWS: Place = (-1, -1)
+"""The place of a fit to all rows, which has no score."""
+
+FIRST_SHARE = 1 / 3
+"""Maximum share of the budget for one method on the first fold; 20 s are always allowed."""
+
+
+@dataclass(frozen=True)
+class RaceState:
+    """The state of a comparison: finished and running fits on folds, and times in seconds.
+
+    `remaining` counts the fits that are running or may still run, `seconds` is the elapsed time,
+    and `seconds_left` the remaining budget.
+    """
+
+    records: tuple[Record, ...]
+    running: tuple[Cell, ...]
+    remaining: int
+    seconds: float
+    seconds_left: float | None
+
+
+@dataclass(eq=False)
+class Race:
+    """Run every method on every fold, except for results that the journal file already contains.
+
+    The `budget` is the time in seconds, of which `spent` are over. `members` are the methods to fit
+    to all rows once they have all folds of the first repeat, except for those in `fitted`. `n_jobs`
+    cells run at the same time (None or -1: one per core), in processes or in an `executor`. Where
+    no process can be started, this one runs them one after another.
+
+    Attributes
+    ----------
+    interrupted : bool
+        True after Ctrl-C.
+    records : dict of Cell to Record
+        Finished cells.
+    fitted : dict of str to FittedMethod
+        Methods fitted to all rows, by name.
+    """
+
+    sample: Sample
+    protocol: Protocol
+    methods: Sequence[Method]
+    journal: Journal
+    budget: float | None = None
+    spent: float = 0.0
+    members: Collection[str] = ()
+    fitted: dict[str, FittedMethod] = field(default_factory=dict)
+    n_jobs: int | None = None
+    executor: Any = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        self._at_a_time = cpu_count() if self.n_jobs in (None, -1) else self.n_jobs
+        if self.executor is None and not starts_processes():
+            self._at_a_time = 1
+        early = {name: place for place, name in enumerate(ORDER)}
+        in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
+        self._methods = {method.name: method for method in in_order}
+        self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
+        self._running: dict[Cell, tuple[Future[Any], float]] = {}  # with the start time
+        self._unfitted = {name for name in self.members if name not in self.fitted}
+        self._cut: dict[str, str] = {}
+        self._began, self._ends = time.monotonic(), inf
+        self.interrupted: bool = False
+        self.records: dict[Cell, Record] = {}
+        for name, key in self._keys.items():
+            for place in self.protocol.places():
+                if record := self.journal.find(key, Cell(name, *place)):
+                    self.records[cell_of(record)] = record
+        self._before = max((r.get("at", 0.0) for r in self.records.values()), default=self.spent)
+
+    def run(self) -> None:
+        """Run the cells without a record until all are done or the time budget runs out."""
+        self._began = time.monotonic()
+        self._ends = inf if self.budget is None else self._began + self.budget - self.spent
+        threads = ThreadPoolExecutor(self._at_a_time)
+        try:
+            while self._start_cells(threads):
+                self._report()
+                cells = {future: cell for cell, (future, _) in self._running.items()}
+                for future in wait(cells, BEAT, FIRST_COMPLETED).done:
+                    self._store(cells[future], future.result())
+        except BaseException as stop:
+            close_all()
+            self.interrupted = True
+            if not isinstance(stop, KeyboardInterrupt):
+                raise
+        finally:
+            threads.shutdown()
+        self._report()
+
+    def is_done(self, name: str) -> bool:
+        """Return True if a method has records for all folds of the started repeats."""
+        repeats = {cell.repeat for cell in self.records} or {0}
+        return all(place in self._places_of(name) for place in self._places(repeats))
+
+    def is_unfinished(self, name: str) -> bool:
+        """Return True if another method has all folds of the first repeat, and this one has not."""
+        first = set(self._places([0]))
+        have_all = {n for n in self._methods if first <= self._places_of(n)}
+        return name not in have_all and bool(have_all - {DUMMY})
+
+    def reason(self, name: str) -> str:
+        """Return the reason why a method has no records for some folds."""
+        if self.interrupted:
+            return "interrupted"
+        if name in self._cut:
+            return self._cut[name]
+        took, missing = self._expected(name), self._missing(name)
+        if not took or not missing:
+            return "the budget ran out"
+        return (
+            f"a fold takes {seconds(took)}; its other folds need about "
+            f"{seconds(took * missing / self._at_a_time)} more"
+        )
+
+    def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
+        """Start cells until `n_jobs` run; return True if any is running."""
+        while len(self._running) < self._at_a_time:
+            now = time.monotonic()
+            cell = None if now >= self._ends else self._next_cell()
+            if cell is None:
+                break
+            deadline = self._ends
+            if self.budget is not None and cell.place == self.protocol.places()[0]:
+                deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
+            given = self.sample, self.protocol, self._methods[cell.method]
+            ends = None if deadline == inf else deadline
+            if cell.place == ALL_ROWS:
+                future: Future[Any] = threads.submit(fit_whole, *given, ends, self.executor)
+            else:
+                future = threads.submit(perform_apart, *given, cell, ends, self.executor)
+            self._running[cell] = future, now
+        return bool(self._running)
+
+    def _next_cell(self) -> Cell | None:
+        """Return the next cell to run, or None to wait for running cells or to end."""
+        first = self._places([0])
+        for name in self._methods:
+            tried = first[0] in self._places_of(name)
+            places = [*first[1:], ALL_ROWS] if tried else first[:1]
+            if (not tried or self._fits(name)) and (cell := self._first_open(places, [name])):
+                return cell
+        if any(cell.repeat <= 0 for cell in self._running):
+            return None
+        whole = [name for name in self._methods if not self._missing(name)]
+        others = [name for name in self._methods if name != DUMMY]
+        if others and all(map(self._missing, others)):
+            # No method fits: the best runs as many folds as possible.
+            return self._first_open(first, [min(others, key=self._first_loss)])
+        for repeat in range(1, self.protocol.repeats):
+            if not self._repeat_fits(repeat, whole):
+                return None
+            if cell := self._first_open(self._places([repeat]), whole):
+                return cell
+        return None
+
+    def _fits(self, name: str) -> bool:
+        """Return True if a method's folds and its fit to all rows fit into the time left."""
+        begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
+        fits = self._missing(name) + (1.25 if name in self._unfitted and not begun else 0.0)
+        left = self._ends - time.monotonic()
+        return self._expected(name) * fits / self._at_a_time <= left or name == DUMMY
+
+    def _first_open(self, places: Sequence[Place], names: Sequence[str]) -> Cell | None:
+        """Return the first open cell, fold by fold."""
+        cells = (Cell(name, *place) for place in places for name in names)
+        return next(filter(self._is_open, cells), None)
+
+    def _places(self, repeats: Collection[int]) -> list[Place]:
+        return [place for place in self.protocol.places() if place[0] in repeats]
+
+    def _places_of(self, name: str) -> set[Place]:
+        """Return the folds for which a method has records."""
+        return {cell.place for cell in self.records if cell.method == name}
+
+    def _missing(self, name: str) -> int:
+        """Return the number of folds of the first repeat that a method has no record for."""
+        return len(set(self._places([0])) - self._places_of(name))
+
+    def _is_open(self, cell: Cell) -> bool:
+        if cell.place == ALL_ROWS:
+            ready = cell.method in self._unfitted and not self._missing(cell.method)
+            return ready and cell not in self._running
+        return not (cell.method in self._cut or cell in self.records or cell in self._running)
+
+    def _store(self, cell: Cell, record: Any) -> None:
+        took = time.monotonic() - self._running.pop(cell)[1]
+        if cell.place == ALL_ROWS:
+            self._unfitted.discard(cell.method)
+            if record is not None:
+                self.fitted[cell.method] = record
+            return
+        if record["status"] == "cut":
+            slow = f"a fold takes more than {seconds(took)}"
+            at_end = time.monotonic() >= self._ends - BEAT
+            self._cut[cell.method] = "the budget ran out" if at_end else slow
+            return
+        self.records[cell] = record
+        record["at"] = self._before + time.monotonic() - self._began
+        if not record.pop("crashed", False):
+            self.journal.add(self._keys[cell.method], record)
+
+    def _first_loss(self, name: str) -> float:
+        """Return a method's mean loss on the stored rows of the first fold, or inf."""
+        record = self.records.get(Cell(name, *self.protocol.places()[0]))
+        if record is None or record.get("kept") is None:
+            return inf
+        return float(row_losses(self.sample, record).mean())
+
+    def _repeat_fits(self, repeat: int, names: Sequence[str]) -> bool:
+        """Return True if a repeat should fit into the remaining time."""
+        if any(cell.repeat == repeat for cell in self.records):
+            return True
+        needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
+        return needed <= self._ends - time.monotonic()
+
+    def _expected(self, name: str) -> float:
+        """Return the mean seconds per cell of a method; 0 without finished cells."""
+        took = [
+            record["seconds"].get("total", 0.0)
+            for cell, record in self.records.items()
+            if cell.method == name and "seconds" in record
+        ]
+        return float(np.mean(took)) if took else 0.0
+
+    def _report(self) -> None:
+        if self.progress is None:
+            return
+        cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
+        left = None if self.budget is None else max(0.0, self._ends - time.monotonic())
+        waiting = sum(map(self._is_open, cells)) + len(self._running)
+        records, running = tuple(self.records.values()), tuple(self._running)
+        elapsed = self.spent + time.monotonic() - self._began
+        self.progress(RaceState(records, running, waiting, elapsed, left))
+
+
+def row_losses(sample: Sample, record: Record) -> Array:
+    """Return the squared error or log loss of each row with a stored prediction."""
+    kept = record["kept"]
+    assert kept is not None
+    classes = None if sample.task == "regression" else np.array(sample.classes)
+    values = np.asarray(kept["values"], dtype=np.float64)
+    return losses_of(values, sample.y[kept["rows"]], classes)
+
+
+class ProgressLines:
+    """Print a line to stderr, starting with `title`, when more folds or methods have finished."""
+
+    def __init__(self, metric: Metric, protocol: Protocol, title: str = "") -> None:
+        self._metric, self._protocol = metric, protocol
+        self._title = f"{title}: " if title else ""
+        self._shown: tuple[int, list[str]] | None = None
+
+    def __call__(self, state: RaceState) -> None:
+        """Print a line if the methods with scores, or their number of folds, have changed."""
+        if self._shown is None:
+            fits = count(len(state.records) + state.remaining, "fit")
+            self._print(f"at most {fits} on {count(self._protocol.folds, 'fold')}")
+            self._shown = 0, []
+        n_folds, names = self._finished(state)
+        if not names or (n_folds, names) == self._shown:
+            return
+        self._shown = n_folds, names
+        titles = {name: method.title for name, method in (METHODS | BASELINES).items()}
+        entries = [Entry(name, titles.get(name, name), "", "", "done") for name in names]
+        places = standings(entries, state.records, self._metric, self._protocol)
+        best = [f"{s.method.title} {fixed(s.mean, 3)}" for s in places if s.mean is not None][:4]
+        scores = f"{self._metric.title} {', '.join(best)}" if best else "no score yet"
+        left = "" if state.seconds_left is None else f", {seconds(state.seconds_left)} left"
+        done = f"{count(n_folds, 'fold')} of {count(len(names), 'method')}"
+        self._print(f"{done} after {seconds(state.seconds)}{left}: {scores}")
+
+    def _finished(self, state: RaceState) -> tuple[int, list[str]]:
+        """Return a number of folds and the methods that have finished them.
+
+        It is one fold, and then all folds of one or more repeats.
+        """
+        have: dict[str, set[Place]] = {}
+        for record in state.records:
+            if record["status"] == "done":
+                have.setdefault(record["method"], set()).add((record["repeat"], record["fold"]))
+        places, folds = self._protocol.places(), self._protocol.folds
+        names = [name for name in have if have[name].issuperset(places[:folds])]
+        if set(names) - {DUMMY}:
+            shared = set.intersection(*(have[name] for name in names))
+            return len(shared) // folds * folds, names
+        names = [name for name in have if places[0] in have[name]]
+        return (1, names) if set(names) - {DUMMY} else (0, [])
+
+    def _print(self, text: str) -> None:
+        line = remove_controls(f"{self._title}{text}".replace("−", "-"))  # for ASCII terminals
+        print(line, file=sys.stderr, flush=True)

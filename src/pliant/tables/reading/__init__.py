@@ -1,0 +1,1 @@
+"""Files of tables: format, column kinds, encoding as numeric features, and predictions."""
