@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # defined here, as importing typing is slow
 if TYPE_CHECKING:
     from typing import Any
 
+    from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
     from pliant.tables.comparison.result import ComparisonResult
     from pliant.tables.reading.infer import TableFormat
     from pliant.tables.reading.read import detect_format, iter_table, read_table
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pliant.tables.reading.write import write_predictions
 
 __all__ = [
+    "BlendClassifier",
+    "BlendRegressor",
     "ComparisonResult",
     "TableFormat",
     "TableSchema",
