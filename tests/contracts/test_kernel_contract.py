@@ -17,6 +17,7 @@ from sklearn.svm import SVC
 from pliant import kernels as k
 from pliant import methods as m
 from pliant.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Precomputed
+from pliant.kernels.base import resolve_columns
 from pliant.methods.dank.kernel import EXTENSIONS
 from pliant.methods.supervised.neighbor_graph import NeighborGraph
 
@@ -213,7 +214,7 @@ def test_copies_are_the_same_function(kernel):
         for name, value in parameters.items()
         if isinstance(value, Kernel)
     )
-    columns = k.resolve_columns(k.On(kernel, np.arange(X.shape[1])), None, X.shape[1])
+    columns = resolve_columns(k.On(kernel, np.arange(X.shape[1])), None, X.shape[1])
     same = [copy, copy.set_params(**parameters), columns]
     if not any(isinstance(part, k.FunctionKernel) for part in parts_of(kernel)):
         same += [pickle.loads(pickle.dumps(each)) for each in (kernel, clone(kernel))]
@@ -244,16 +245,15 @@ def test_positive_hyper_parameters_are_read_and_checked_at_each_call(kernel):
 @every_kernel
 def test_points_that_are_none_are_refused(kernel):
     X = points_of(kernel, 3)
-    with pytest.raises(TypeError, match="expected X to be a dense array, got a sparse one"):
-        kernel(scipy.sparse.csr_array(X))
-    with pytest.raises(TypeError, match=r"expected Y to be .* use Y\.toarray\(\)"):
-        kernel(X, scipy.sparse.csr_array(X))
     for bad in (np.nan, -np.inf, 1e160):
         broken = X.copy()
         broken[2, 0] = bad
         for call in (lambda: kernel(X, broken), lambda: kernel.diag(broken)):  # noqa: B023
             with pytest.raises(ValueError, match=r"got .* in [XY] at row 2, column 0$"):
                 call()
+        if kernel.takes_sparse:
+            with pytest.raises(ValueError, match=r"got .* in X at row 2, column 0$"):
+                kernel(scipy.sparse.csc_matrix(broken))
     with pytest.raises(ValueError, match=r"expected X of shape \(n_samples, n_features\), got"):
         kernel(X[0])
     with pytest.raises(ValueError, match="expected X to hold numbers"):
@@ -261,6 +261,35 @@ def test_points_that_are_none_are_refused(kernel):
     if X.shape[1] > 1:
         with pytest.raises(ValueError, match="expected Y with 3 features, as in X, got 2"):
             kernel(X, np.zeros((3, 2)))
+
+
+@every_kernel
+def test_sparse_points_have_the_values_of_dense_ones_or_are_refused(kernel):
+    """Duplicate and unsorted entries, stored zeros, wide indices, empty and equal rows."""
+    X = points_of(kernel, 8)
+    if not kernel.takes_sparse:
+        remedy = r"expected X to be a dense array .* use X\.toarray\(\), or .*TruncatedSVD"
+        with pytest.raises(TypeError, match=remedy):
+            kernel(scipy.sparse.csr_array(X))
+        return
+    X[2], X[5], X[X < -1.0] = 0.0, X[4] * (1.0 + 1e-9), 0.0
+    rows, columns = np.indices(X.shape).reshape(2, -1)[:, ::-1]
+    values = np.repeat(0.5 * X[rows, columns], 2)  # each entry is the sum of two
+    starts = np.array([*range(0, 48, 6), 48], dtype=np.int64)
+    parts = values, np.repeat(columns, 2).astype(np.int64), starts
+    messy = scipy.sparse.csr_array(parts, shape=X.shape)
+    dense, given = messy.toarray(), [part.copy() for part in parts]
+    for form in (messy, scipy.sparse.coo_array(dense), scipy.sparse.csc_matrix(dense)):
+        for Y in (form, dense, scipy.sparse.csr_matrix(dense[:3])):
+            expected = kernel(dense, Y.toarray() if scipy.sparse.issparse(Y) else Y)
+            np.testing.assert_allclose(kernel(form, Y), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(kernel.diag(form), kernel.diag(dense), rtol=1e-12)
+    single = dense.astype(np.float32)
+    np.testing.assert_allclose(
+        kernel(scipy.sparse.csr_array(single)), kernel(single), rtol=1e-12, atol=1e-12
+    )
+    for part, before in zip((messy.data, messy.indices, messy.indptr), given, strict=True):
+        np.testing.assert_array_equal(part, before)  # the user's matrix is not changed
 
 
 @every_kernel

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 import sklearn.utils
 import sklearn.utils.validation
 from sklearn.utils.class_weight import compute_class_weight
@@ -21,6 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import SampleWeightWarning
+from pliant.core.sparse import as_csr, is_sparse
 from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
@@ -173,14 +173,22 @@ def check_parameters(estimator: Any) -> None:
         estimator._check_combinations()
 
 
-def check_points(X: npt.ArrayLike, name: str = "X", n_features: int | None = None) -> Array:
-    """Return points as a float64 array of shape (n, d), with absolute values up to `LARGEST`."""
-    points = _as_numbers(X, name)
+def check_points(
+    X: npt.ArrayLike, name: str = "X", n_features: int | None = None, *, sparse: bool = False
+) -> Array:
+    """Return points as a float64 array of shape (n, d), with absolute values up to `LARGEST`.
+
+    With `sparse`, a sparse matrix is returned as a CSR array; it is refused otherwise.
+    """
+    points: Any = as_csr(X, name) if sparse and is_sparse(X) else _as_numbers(X, name)
     if points.ndim != 2:
         raise ValueError(f"expected {name} of shape (n_samples, n_features), got {points.shape}")
     if n_features is not None and points.shape[1] != n_features:
         raise ValueError(f"expected {name} with {n_features} features, got {points.shape[1]}")
-    check_numbers(points, name)
+    if is_sparse(points):
+        check_sparse_numbers(points, name)
+    else:
+        check_numbers(points, name)
     return points
 
 
@@ -203,10 +211,18 @@ def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> No
     )
 
 
+def check_sparse_numbers(points: Any, name: str) -> None:
+    """Call `check_numbers` for a row of a CSR array with a number that it refuses, if any."""
+    refused = ~(np.abs(points.data) <= LARGEST)
+    if refused.any():
+        row = int(np.searchsorted(points.indptr, int(np.argmax(refused)), side="right")) - 1
+        check_numbers(points[[row]].toarray(), name, first_row=row)
+
+
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
     """Convert real numbers to a dense float64 array of the same shape."""
     refuse_masked(name, values)
-    if scipy.sparse.issparse(values):
+    if is_sparse(values):
         raise TypeError(
             f"expected {name} to be a dense array, got a sparse one; use {name}.toarray()"
         )

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.sparse import as_csr, is_sparse, scale_columns
 from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Between, Indices
@@ -44,10 +45,13 @@ class Kernel(BaseEstimator, ABC):
         True if k(x, y) = k(y, x).
     psd : bool
         True if every Gram matrix is positive semi-definite.
+    takes_sparse : bool
+        True if points may be rows of a sparse matrix, which `_gram` then gets as CSR arrays.
     """
 
     symmetric: bool = True
     psd: bool = True
+    takes_sparse: bool = False
 
     _bounded: ClassVar[bool] = False
     """True if kernel values are finite for all finite points."""
@@ -63,13 +67,14 @@ class Kernel(BaseEstimator, ABC):
         """Return the kernel matrix of X and Y, or of X and X if Y is None.
 
         One call with two matrices is much faster than many calls with two points. Raise TypeError
-        for sparse points, and ValueError for other invalid points, or kernel values beyond 1e75.
+        for sparse points unless `takes_sparse`, and ValueError for other invalid points, or kernel
+        values beyond 1e75.
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or (d,)
+        X : array-like or sparse matrix of shape (n, d), or array-like of shape (d,)
             Numbers up to 1e100 in absolute value.
-        Y : array-like of shape (m, d), or (d,), optional
+        Y : array-like or sparse matrix of shape (m, d), or array-like of shape (d,), optional
             Required for an asymmetric kernel, whose values on one set do not form a Gram matrix.
         eval_gradient : bool
             If True, also return the gradient with respect to the tuned hyper-parameters, an empty
@@ -85,17 +90,29 @@ class Kernel(BaseEstimator, ABC):
             return float(self._between_sets(x, y)[0, 0])
         if (Y is None or Y is X) and not self.symmetric:
             self._refuse_one_set()
-        X = check_points(X, "X")
-        Y = X if Y is None else check_points(Y, "Y")
+        one_set = Y is None
+        X = self._checked_points(X, "X")
+        Y = X if one_set else self._checked_points(Y, "Y")
         gram = self._between_sets(X, Y)
         return (gram, np.empty((*gram.shape, 0))) if eval_gradient else gram
 
     def _between_sets(self, X: Array, Y: Array) -> Array:
         """Return the kernel matrix of checked X and Y, whose numbers of columns may differ."""
         self._check_pair(X, Y)
-        if not len(X) or not len(Y):
-            return np.empty((len(X), len(Y)))
+        if not X.shape[0] or not Y.shape[0]:
+            return np.empty((X.shape[0], Y.shape[0]))
+        if is_sparse(X) is not is_sparse(Y):
+            X, Y = as_csr(X), as_csr(Y)
         return self._finite(self._gram, X, Y)
+
+    def _checked_points(self, X: Any, name: str) -> Array:
+        """Return points as a float64 array, or as a CSR array if they are sparse."""
+        if is_sparse(X) and not self.takes_sparse:
+            raise TypeError(
+                f"expected {name} to be a dense array for {short_name(self)}, got a sparse one: "
+                f"use {name}.toarray(), or fewer features by sklearn.decomposition.TruncatedSVD"
+            )
+        return check_points(X, name, sparse=True)
 
     def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
         """Evaluate a function of points; raise ValueError if a value is NaN or beyond 1e75."""
@@ -125,8 +142,8 @@ class Kernel(BaseEstimator, ABC):
     def diag(self, X: npt.ArrayLike) -> Array:
         """Return k(x, x) for each row of X, shape (n,)."""
         self._check_kernels()
-        X = check_points(X, "X")
-        return self._finite(self._diagonal, X) if len(X) else np.empty(0)
+        X = self._checked_points(X, "X")
+        return self._finite(self._diagonal, X) if X.shape[0] else np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
@@ -245,6 +262,11 @@ class _Wrapped(Kernel):
         """True if all inner kernels are positive semi-definite."""
         return all(getattr(self, part).psd for part in self._parts)
 
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """True if all inner kernels take sparse points."""
+        return all(getattr(self, part).takes_sparse for part in self._parts)
+
     def _check_pair(self, X: Array, Y: Array) -> None:
         for part in self._parts:
             getattr(self, part)._check_pair(X, Y)
@@ -350,7 +372,12 @@ class Rescaled(_Wrapped):
         width = check_vector("width", self.width, X.shape[1])
         if (width == 0).any():
             raise ValueError(f"expected width != 0, got 0 for feature {int(np.argmin(width != 0))}")
-        return np.asarray((X - offset) / width)
+        if not is_sparse(X):
+            return np.asarray((X - offset) / width)
+        if offset.any():
+            raise ValueError("expected offset=0 for sparse points, which a shift would make dense")
+        scaled: Array = scale_columns(X, 1.0 / width)
+        return scaled
 
     def _gram(self, X: Array, Y: Array) -> Array:
         left = self.rescale(X)
@@ -458,6 +485,11 @@ class WeightedSum(Kernel):
         """True if all kernels are positive semi-definite and no weight is negative."""
         return all(kernel.psd and weight >= 0 for kernel, weight in self._terms())
 
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """True if all kernels take sparse points."""
+        return all(kernel.takes_sparse for kernel, _ in self._terms())
+
     def _terms(self) -> list[tuple[Kernel, float]]:
         """Return the validated (kernel, weight) pairs."""
         kernels = self.kernels
@@ -482,14 +514,14 @@ class WeightedSum(Kernel):
             kernel._check_pair(X, Y)
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        gram = np.zeros((len(X), len(Y)))
+        gram = np.zeros((X.shape[0], Y.shape[0]))
         for kernel, weight in self._terms():
             if weight:
                 _add_multiple(gram, weight, kernel._gram(X, Y))
         return gram
 
     def _diagonal(self, X: Array) -> Array:
-        diagonal = np.zeros(len(X))
+        diagonal = np.zeros(X.shape[0])
         for kernel, weight in self._terms():
             if weight:
                 diagonal += weight * kernel._diagonal(X)

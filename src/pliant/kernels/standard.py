@@ -12,6 +12,14 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 
 from pliant.core.exponential import exponentials
+from pliant.core.sparse import (
+    absolute_distances,
+    inner_products,
+    is_sparse,
+    row_squares,
+    scale_columns,
+    squared_distances,
+)
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import (
@@ -43,6 +51,7 @@ class _Stationary(Kernel):
     """Base class of kernels with k(x, x) = 1, and a common gamma or one per feature."""
 
     gamma: float | npt.ArrayLike
+    takes_sparse = True
     _bounded = True
     _power: ClassVar[float] = 0.5
     """Scaling a feature by c is equivalent to scaling its gamma by c^(1/power)."""
@@ -53,8 +62,8 @@ class _Stationary(Kernel):
         if shares is None:
             return X, Y, gamma
         factors = shares**self._power
-        left = X * factors
-        return left, left if Y is X else Y * factors, gamma
+        left = scale_columns(X, factors)
+        return left, left if Y is X else scale_columns(Y, factors), gamma
 
     def _shares(self, n_features: int) -> tuple[float, Array | None]:
         """Return the largest gamma, and the ratio of each gamma to it (None for a scalar gamma)."""
@@ -75,7 +84,7 @@ class _Stationary(Kernel):
         self._shares(np.size(self.gamma))
 
     def _diagonal(self, X: Array) -> Array:
-        return np.ones(len(X))
+        return np.ones(X.shape[0])
 
 
 class Gaussian(_Stationary):
@@ -99,6 +108,8 @@ class Gaussian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         X, Y, gamma = self._isotropic(X, Y)
+        if is_sparse(X):
+            return exponentials(squared_distances(X, Y), -gamma)
         centre = Y.mean(axis=0)
         right = Exponents(Y, centre, gamma)
         same = X is Y or np.array_equal(X, Y)  # so that a copy gives identical values
@@ -109,7 +120,7 @@ class Gaussian(_Stationary):
 
     def prepared(self, points: Array) -> Between | None:
         """Return a fast kernel function, or None for a subclass or inaccurate exponents."""
-        if type(self)._gram is not Gaussian._gram:
+        if type(self)._gram is not Gaussian._gram or is_sparse(points):
             return None
         points, _, gamma = self._isotropic(points, points)
         whole = Exponents(points, points.mean(axis=0), gamma)
@@ -132,7 +143,7 @@ class Laplacian(_Stationary):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         X, Y, gamma = self._isotropic(X, Y)
-        return exponentials(cdist(X, Y, "cityblock"), -gamma)
+        return exponentials(_absolute_distances(X, Y), -gamma)
 
 
 class Matern(_Stationary):
@@ -157,7 +168,7 @@ class Matern(_Stationary):
         if check_real("Matern(nu=...)", self.nu) not in (0.5, 1.5, 2.5):
             raise ValueError(f"expected Matern(nu=...) in [0.5, 1.5, 2.5], got {self.nu!r}")
         X, Y, gamma = self._isotropic(X, Y)
-        r = cdist(X, Y, "euclidean")
+        r = np.sqrt(squared_distances(X, Y)) if is_sparse(X) else cdist(X, Y, "euclidean")
         r *= np.sqrt(4.0 * self.nu * gamma)
         if self.nu == 0.5:
             return exponentials(r, -1.0)
@@ -182,15 +193,21 @@ class TL1(Kernel):
     """
 
     psd = False
+    takes_sparse = True
 
     def __init__(self, rho: float = 1.0) -> None:
         self.rho = rho
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        return np.maximum(positive(self, "rho") - cdist(X, Y, "cityblock"), 0.0)
+        return np.maximum(positive(self, "rho") - _absolute_distances(X, Y), 0.0)
 
     def _diagonal(self, X: Array) -> Array:
-        return np.full(len(X), positive(self, "rho"))
+        return np.full(X.shape[0], positive(self, "rho"))
+
+
+def _absolute_distances(X: Array, Y: Array) -> Array:
+    """Compute |x - y|_1 between the rows of X and Y."""
+    return absolute_distances(X, Y) if is_sparse(X) else cdist(X, Y, "cityblock")
 
 
 class Exponents:
@@ -252,11 +269,13 @@ class Exponents:
 class _InnerProduct(Kernel):
     """Base class of kernels that are functions of x'y."""
 
+    takes_sparse = True
+
     def _gram(self, X: Array, Y: Array) -> Array:
-        return self._values(X @ Y.T)
+        return self._values(inner_products(X, Y) if is_sparse(X) else X @ Y.T)
 
     def _diagonal(self, X: Array) -> Array:
-        return self._values(np.einsum("ij,ij->i", X, X))
+        return self._values(row_squares(X))
 
     def _values(self, inner: Array) -> Array:
         """Convert inner products to kernel values, in place."""
@@ -467,7 +486,8 @@ def as_kernel(
             return _WITH_GAMMA[kernel](gamma=gamma)
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
         if kernel == "tl1":  # .7 times the 1-norm diameter of the bounding box of X
-            return TL1(0.7 * (float(np.ptp(X, axis=0).sum()) or float(X.shape[1])))
+            low, high = (_dense(end(axis=0)) for end in (X.min, X.max))
+            return TL1(0.7 * (float((high - low).sum()) or float(X.shape[1])))
         if kernel == "linear":
             return Linear()
         if X.shape[0] != X.shape[1]:
@@ -497,6 +517,19 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 
 def scaled_gamma(X: Array) -> float:
     """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
-    largest, d = float(np.abs(X).max(initial=0.0)), X.shape[1]
-    spread = float(X.var(dtype=np.float64))
+    values, d = X.data if is_sparse(X) else X, X.shape[1]
+    largest = float(np.abs(values).max(initial=0.0))
+    spread = _variance(X) if is_sparse(X) else float(X.var(dtype=np.float64))
     return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d
+
+
+def _variance(X: Any) -> float:
+    """Return the variance of all entries of a CSR array, zeros included."""
+    mean, n_zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
+    squares = float(((X.data - mean) ** 2).sum()) + n_zeros * mean**2
+    return squares / (X.shape[0] * X.shape[1])
+
+
+def _dense(vector: Any) -> Array:
+    """Return the minima or maxima of columns as an array."""
+    return np.asarray(vector.toarray() if is_sparse(vector) else vector).ravel()

@@ -393,6 +393,8 @@ class Mapped(_Wrapped):
         Transform u.
     """
 
+    takes_sparse = False
+
     def __init__(self, kernel: Kernel, warp: Warp) -> None:
         self.kernel = kernel
         self.warp = warp
