@@ -26,9 +26,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.svm import SVR
 
 from tests.papers.tessellated_cases import R1
-from tests.reference.naive_tessellated import gram, quadratic, random_shape
+from tests.reference.naive_tessellated import gram, quadratic, random_shape, tessellated_tensor
 from tests.reference.tessellated_sdp import (
     best_shape,
     by_shape_matrix,
@@ -132,6 +133,10 @@ def test_the_curvature_of_opt_a_is_bounded_and_the_bound_attained():
 
 @every_margin
 def test_theorem_10_corrected_the_rate_of_frank_wolfe(margin):
+    """The bound is far from attained, as R, |S - P| and Q take their extremes at one P only.
+
+    Each of its two parts is: the curvature in the test above, and the recursion in the next one.
+    """
     G, floor = random_family(), 0.9
     values, squares = np.transpose(list(frank_wolfe(G, margin, floor, 20)))
     losses = values - by_weights(G, margin, floor)[0]
@@ -140,14 +145,26 @@ def test_theorem_10_corrected_the_rate_of_frank_wolfe(margin):
     assert losses[0] > bound[-1] / 21 > losses[-1]
 
 
+def test_the_recursion_of_theorem_10_attains_its_rate():
+    """If each step lowers h to min_s (1 - s) h + s^2 c/2, then h_k <= 2 c/(k + 2), and no less."""
+    c, h, shares = 3.0, 1e6, []
+    for k in range(1, 1000):
+        h = c / 2 if h > c else h - h**2 / (2 * c)  # s = 1, or h/c
+        shares.append(h * (k + 2) / (2 * c))
+    assert max(shares) <= 1
+    assert shares[-1] > 0.98
+
+
 def test_theorem_10_as_printed_is_false():
     """A whole step leads to a singular P, where OPT_A has several solutions and no gradient.
 
-    N is constant in z. From P = I the step to S = diag(2, 0) is the best; there one of the
-    solutions, v = (1, 2), gives a direction along which OPT_A increases, and P stays.
+    N is constant in z. From P = I the step to S = diag(2, 0) is the best. There the solutions that
+    an interior-point method and libsvm return give directions along which OPT_A increases, so both
+    stay at 17.
     """
-    N = np.array([[1.0, -0.5], [0, 0.1875], [0, 0.4375], [0, 0], [0, 0], [0, 0]])
-    G, margin = np.einsum("ki,lj->ijkl", N, N), regression(np.array([2.0, 0, 4, 0, 0, 0]), 4.0, 0.0)
+    N = np.array([[1.0, -0.5], [0, 0.225], [0, 0.4], [0, 0], [0, 0], [0, 0]])
+    p = np.array([2.0, 0, 4, 0, 0, 0])
+    G, margin = np.einsum("ki,lj->ijkl", N, N), regression(p, 4.0, 0.0)
 
     def opt_a(P):
         return svm(gram(G, P), margin)[0]
@@ -157,12 +174,15 @@ def test_theorem_10_as_printed_is_false():
     np.testing.assert_allclose(best_shape(quadratic(G, w), 0.0)[1], first, atol=1e-3)
     steps = np.r_[0, 1e-3, np.linspace(0.1, 0.9, 9), 0.999, 1]
     assert (np.diff([opt_a((1 - t) * np.eye(2) + t * first) for t in steps]) < 0).all()
-    w = np.array([1.0, 4, 4, -3, -3, -3])
-    assert margin.gain(w) - w @ gram(G, first) @ w / 2 == pytest.approx(opt_a(first), abs=1e-6)
-    second = best_shape(quadratic(G, w), 0.0)[1]
-    assert (np.diff([opt_a((1 - t) * first + t * second) for t in steps]) > 0).all()
     assert opt_a(first) == pytest.approx(17)
-    assert by_weights(G, margin)[0] == pytest.approx(16.8, rel=1e-6)
+    libsvm = SVR(kernel="precomputed", C=4.0, epsilon=0.0, tol=1e-6).fit(gram(G, first), p)
+    by_libsvm = np.zeros(6)
+    by_libsvm[libsvm.support_] = libsvm.dual_coef_[0]
+    for w in (svm(gram(G, first), margin)[1], by_libsvm):
+        assert margin.gain(w) - w @ gram(G, first) @ w / 2 == pytest.approx(17, abs=1e-4)
+        second = best_shape(quadratic(G, w), 0.0)[1]
+        assert (np.diff([opt_a((1 - t) * first + t * second) for t in steps]) > 1e-5).all()
+    assert by_weights(G, margin)[0] == pytest.approx(16.968, rel=1e-6)
 
 
 # Lemma 18
@@ -259,14 +279,16 @@ def test_the_printed_bound_of_theorem_17_holds_far_from_the_optimum():
     assert gap(G, R1.margin, w_next, P_next, 0) > 2.5 * R1.optimum(1, "x")
 
 
-def test_the_constants_of_theorem_17_do_not_satisfy_its_conditions():
-    """Equation (19) is quadratic in N N', its Lipschitz constant linear; and mu can only be 0.
+@pytest.mark.parametrize("m", [10, 20, 40])
+def test_the_constants_of_theorem_17_do_not_satisfy_its_conditions(m):
+    """The gradient in alpha changes by K_P (alpha - alpha'), so its constant is at least 2 m.
 
-    K_P is constant for P = n_P v v', if v adds the constants of both halves of N.
+    K_P is 2 everywhere for P = n_P v v', if v adds the constants of both halves of N; so mu can
+    only be 0. Equation (19) adds squares of D_ij(e), in which alternating labels cancel.
     """
-    G = R1.tensor(1, "x")
-    small = 1e-6 * G
-    L = 2 * (quadratic(small, np.ones(30)) ** 2).sum()
-    assert np.linalg.eigvalsh(gram(small, np.eye(4)))[-1] > 10 * L
-    v = np.array([1, 0, 1, 0]) / np.sqrt(2)
-    np.testing.assert_allclose(gram(G, 4 * np.outer(v, v)), 2, rtol=1e-13)
+    X, e = np.linspace(0, 1, m)[:, None], (-1.0) ** np.arange(m)
+    G, v = tessellated_tensor(X, X, -0.1, 1.1, 1, "x", normalized=True), np.array([1, 0, 1, 0])
+    constant = gram(G, 4 * np.outer(v, v) / 2)
+    np.testing.assert_allclose(constant, 2, rtol=1e-13)
+    printed = 4 / 2 * (quadratic(G, e) ** 2).sum()
+    assert 6 * printed < np.linalg.eigvalsh(constant)[-1]
