@@ -112,6 +112,11 @@ class Deadline:
         """Seconds until the end, for another process, whose clock may differ; None without one."""
         return None if self.ends is None else self.ends - time.monotonic()
 
+    @property
+    def is_over(self) -> bool:
+        """True after the time limit or a stop; calls no callback, so any thread may ask."""
+        return self.stopped or is_over(self.ends)
+
     def first(self, share: float) -> Deadline:
         """Return a deadline after the given share of the time left; it can also stop this one."""
         left = self.seconds_left

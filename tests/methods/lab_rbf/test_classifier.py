@@ -187,6 +187,30 @@ def test_gradient_and_hessian(classes):
     np.testing.assert_allclose(product, (up - down) / 2e-5, atol=1e-6 * np.abs(product).max())
 
 
+def test_a_path_ends_soon_after_the_time_limit(monkeypatch):
+    """A first minimisation takes a few steps; smaller penalties get its coefficients."""
+    monkeypatch.setattr(logistic, "MAX_NEWTON", 0)
+    monkeypatch.setattr(logistic, "LEAST_STEPS", 5)
+    penalties, y = np.array([1.0, 0.1, 0.01]), shares(labels(3))
+    calls, evaluate = [], logistic.PenalisedLogLoss.evaluate
+
+    def count(loss, W):
+        calls.append(W)
+        return evaluate(loss, W)
+
+    monkeypatch.setattr(logistic.PenalisedLogLoss, "evaluate", count)
+    path = logistic.logistic_path(F, y, None, penalties, lambda: True)
+    assert len(calls) < 20
+    assert len(path) == 3
+    assert path[0] is path[1] is path[2]
+    loss = logistic.PenalisedLogLoss(
+        np.hstack([F, np.ones((150, 1))]), y, np.ones(150), np.full((7, 1), 1.0)
+    )
+    start, reached = (evaluate(loss, W).value for W in (np.zeros((7, 3)), np.vstack(path[0])))
+    best = np.vstack(logistic.logistic_path(F, y, None, penalties[:1])[0])
+    assert start - reached > 0.9 * (start - evaluate(loss, best).value)
+
+
 def test_class_without_rows_has_small_probabilities():
     y = labels(2)
     ((W, intercept),) = logistic.logistic_path(F, np.eye(3)[y], None, np.array([1.0]))

@@ -378,7 +378,7 @@ def test_logistic_trials_match_scikit_learn(choice, three, weighted):
         L = np.linalg.cholesky(K)
         features = np.linalg.solve(L, naive_dense.gram(u, t, A, choice.profile)).T
         for scores, penalty in zip(
-            trial.logistic_scores(choice, penalties), penalties, strict=True
+            trial.logistic_scores(choice, penalties, Left(None)), penalties, strict=True
         ):
             peer = LogisticRegression(C=1.0 / penalty, tol=1e-10, max_iter=10_000)
             peer.fit(L, labels[rows], sample_weight=WEIGHTS[rows] if weighted else None)
@@ -847,6 +847,10 @@ class Left:
 
     def __init__(self, seconds_left, calls=1000):
         self.seconds_left, self.calls, self.stopped = seconds_left, calls, False
+
+    @property
+    def is_over(self):
+        return self.stopped
 
     def __call__(self):
         self.calls -= 1

@@ -140,7 +140,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         if not isinstance(self.algorithm, LABRBFPaperAlgorithm):
             dense = self._learn_dense(table, fits, deadline)
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
-        self._store_members(table, fits, dense, self._solve_coefficients(bases, table))
+        coefficients = self._solve_coefficients(bases, table, deadline)
+        self._store_members(table, fits, dense, coefficients)
         progress.end()
         return self
 
@@ -222,12 +223,13 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return learn_dense_classes(table, used, deadline, self.n_jobs) if used else None
 
     def _solve_coefficients(
-        self, bases: Sequence[LearnedBasis], table: Table
+        self, bases: Sequence[LearnedBasis], table: Table, deadline: Deadline | None = None
     ) -> list[Coefficients]:
+        is_over = None if deadline is None else (lambda: deadline.is_over)
         step = -(-len(table) // 20_000)  # rounded up: at most 20 000 rows
         rows = table.rows(np.arange(0, len(table), step))
         indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
-        return [logistic_fit(basis, X, indicators, rows.weights) for basis in bases]
+        return [logistic_fit(basis, X, indicators, rows.weights, is_over) for basis in bases]
 
     @reads
     @by_partition

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import NamedTuple
@@ -102,8 +102,10 @@ def learn_dense_classes(
     n_rows = constants.BANDWIDTH_ROWS
     search = Search(table, tried, n_rows, n_jobs, deadline)
     penalties = constants.DENSE_LOGISTIC * table.mean_weight
-    tasks = (delayed(trial.logistic_scores)(choice, penalties) for trial in search.trials)
+    tasks = (delayed(trial.logistic_scores)(choice, penalties, deadline) for trial in search.trials)
     began, paths = time.monotonic(), list(search.parallel()(tasks))
+    if deadline.is_over:  # the paths ended early
+        return None
     seconds = (time.monotonic() - began) / len(penalties)
     indicators = class_indicators(search.target)
 
@@ -224,18 +226,22 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
 
 
 def logistic_fit(
-    basis: LearnedBasis, X: Array, indicators: Array, weights: Array | None
+    basis: LearnedBasis,
+    X: Array,
+    indicators: Array,
+    weights: Array | None,
+    is_over: Callable[[], bool] | None,
 ) -> Coefficients:
     """Fit the coefficients and the intercept of a basis by logistic regression."""
     penalty = np.array([basis.alpha_])
     if basis.objective_ != "dense":
-        return logistic_path(basis.features(X), indicators, weights, penalty)[0]
+        return logistic_path(basis.features(X), indicators, weights, penalty, is_over)[0]
     # With K_mm = R R' and the features K_nm R'^-1, |w|^2 is the squared norm in the RKHS.
     m, share = len(basis.kernel_.centres), _linear_share(basis)
     R = jittered_factor(basis.features(basis.kernel_.centres)[:, :m])
     F = basis.features(X)
     F = np.hstack([dtrtrs(R, F[:, :m].T, lower=1)[0].T, math.sqrt(share) * F[:, m:]])
-    w, intercept = logistic_path(F, indicators, weights, penalty)[0]
+    w, intercept = logistic_path(F, indicators, weights, penalty, is_over)[0]
     c = dtrtrs(R, w[:m], lower=1, trans=1)[0]
     return np.vstack([c, math.sqrt(share) * w[m:]]), intercept
 
@@ -273,14 +279,16 @@ class Trial:
         return [value(np, choice.factor * D) + share * points @ X.T for points, D in pairs]
 
     @blas_limited
-    def logistic_scores(self, choice: Choice, penalties: Array) -> Array:
+    def logistic_scores(self, choice: Choice, penalties: Array, deadline: Deadline) -> Array:
         """Compute logistic scores of the held-out rows for each penalty, (n_penalties, n, q)."""
         K, L = self.kernels(choice)
         m = min(len(K), constants.DENSE_LOGISTIC_CENTRES)  # the first rows are the centres
         R = jittered_factor(K[:m, :m])
         whitened, held_out = (dtrtrs(R, each[:, :m].T, lower=1)[0].T for each in (K, L))
         indicators = class_indicators(self.rows.Y)
-        path = logistic_path(whitened, indicators, self.rows.weights, penalties)
+        path = logistic_path(
+            whitened, indicators, self.rows.weights, penalties, lambda: deadline.is_over
+        )
         return np.stack([held_out @ W + intercept for W, intercept in path])
 
     @blas_limited
