@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pliant import cli
 from pliant._version import __version__
+from pliant.tables import cli
 from pliant.tables.cli import main
 from tests.cli.conftest import NOTE, patients, write
 

@@ -25,6 +25,7 @@ from pliant.persistence import load
 from pliant.tables import ComparisonResult
 from pliant.tables.cli.compare import parse_duration
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
+from pliant.tables.comparison.contenders import BASELINES
 from pliant.tables.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, run_here, write
 from tests.comparison.report.report_cases import METHODS, result
@@ -228,7 +229,7 @@ def test_single_saves_the_best_single_method(pliant, folder, here):
 @pytest.mark.parametrize("single", [(), ("--single",)])
 def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monkeypatch, single):
     blended("t.csv")
-    known = {**REGISTERED, **package.comparison.BASELINES}
+    known = {**REGISTERED, **BASELINES}
     names = ("lab-rbf", "linear", "extra-trees", "dummy")
     monkeypatch.setattr(
         "pliant.tables.comparison.contenders.contenders_for",

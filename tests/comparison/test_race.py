@@ -343,7 +343,7 @@ def interrupted_fit(sample, monkeypatch, names):
     """Call `pliant.fit` with methods of these names; return the interrupt."""
     methods = [method(name) for name in names]
     monkeypatch.setattr("pliant.tables.comparison.comparing.methods_of", lambda *_: methods)
-    with pytest.raises(package.Interrupted) as caught:
+    with pytest.raises(package.exceptions.Interrupted) as caught:
         package.fit(sample.X, sample.y, budget=600.0, n_jobs=1)
     return caught.value
 
@@ -369,7 +369,7 @@ def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
     monkeypatch.setattr("pliant.tables.comparison.comparing.fit_default", stop)
     with pytest.raises(KeyboardInterrupt) as caught:
         package.fit(sample.X, sample.y, budget=600.0)
-    assert not isinstance(caught.value, package.Interrupted)
+    assert not isinstance(caught.value, package.exceptions.Interrupted)
 
 
 @pytest.mark.parametrize("budget", [1e-3, 0.2])
