@@ -53,7 +53,7 @@ from pliant.comparison.statistics import (
 from pliant.comparison.text import TextColumn
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
-from pliant.methods.mkl.estimators import WIDTHS, default_kernels, normalized_kernels
+from pliant.methods.mkl.candidates import WIDTHS, default_kernels, normalized_kernels
 
 SETS = {
     "diabetic": "diabetic_retinopathy", "heart": "heart_statlog", "monks1": "monks1_train",

@@ -11,10 +11,10 @@ from pliant.core.typing import Array
 from pliant.kernels.base import made_of
 from pliant.kernels.extension import batch_reciprocal_neighbors
 from pliant.kernels.standard import Precomputed
-from pliant.methods.dank.estimators import BaseHadamard
 from pliant.methods.dank.kernel import HadamardKernel
+from pliant.methods.dank.machine import BaseHadamard
 from pliant.methods.dank.problem import row_blocks
-from pliant.methods.svm.estimators import votes
+from pliant.methods.svm.machine import votes
 
 
 @blas_limited
