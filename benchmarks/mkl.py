@@ -45,7 +45,7 @@ from benchmarks.splits import official, random_halves
 from pliant import MKLClassifier, MKLRegressor
 from pliant.core.typing import Array, Indices
 from pliant.kernels import Precomputed
-from pliant.methods.mkl.estimators import WIDTHS, default_kernels, normalized_kernels
+from pliant.methods.mkl.candidates import WIDTHS, default_kernels, normalized_kernels
 from pliant.tables.comparison.statistics import (
     average_ranks,
     corrected_t_test,

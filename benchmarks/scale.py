@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -61,7 +60,6 @@ def _prepare(model: Any, params: Params) -> Prepared:
         return {
             "rows": len(data.y),
             **_accuracies(fitted, data, params),
-            **_other_way(fitted, data),
             "support (%)": 100.0 * len(fitted.support_) / len(data.y),
             **_proof(fitted),
             **memory,
@@ -82,20 +80,6 @@ def _accuracies(fitted: Any, data: Halves, params: Params) -> dict[str, Any]:
 
 def _percent(fitted: Any, data: Halves) -> float:
     return 100.0 * float(fitted.score(data.X_test, data.y_test))
-
-
-def _other_way(fitted: Any, data: Halves) -> dict[str, float]:
-    """Return the accuracy of the other prediction rule, "part" or "whole", on the first split."""
-    kernel = getattr(fitted, "kernel_", None)
-    if not isinstance(kernel, PartitionedKernel):
-        return {}
-    between, way = ("one", "whole") if kernel.between == "zero" else ("zero", "by parts")
-    other = copy(fitted)
-    other.kernel_ = PartitionedKernel(
-        kernel.base, kernel.points, kernel.beta, kernel.labels, kernel.centres,
-        kernel.eta, kernel.extension, kernel.n_neighbors, between,
-    )  # fmt: skip
-    return {f"predicted {way} (%)": _percent(other, data)}
 
 
 def _proof(fitted: Any) -> dict[str, Any]:

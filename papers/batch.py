@@ -11,10 +11,10 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points
 from pliant.kernels.base import made_of
 from pliant.kernels.standard import Precomputed
-from pliant.methods.dank.estimators import BaseHadamard
 from pliant.methods.dank.kernel import HadamardKernel
+from pliant.methods.dank.machine import BaseHadamard
 from pliant.methods.dank.problem import row_blocks
-from pliant.methods.svm.estimators import votes
+from pliant.methods.svm.machine import votes
 
 
 def batch_decision_function(model: BaseHadamard, X: npt.ArrayLike) -> Array:

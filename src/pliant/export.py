@@ -27,7 +27,7 @@ from pliant.methods.lab_rbf.members import Expansion
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import BaseSketched
-from pliant.methods.svm.estimators import BaseSVM
+from pliant.methods.svm.machine import BaseSVM
 
 
 class OnnxGraph:
@@ -259,7 +259,7 @@ def _add_classes(graph: OnnxGraph, model: Any, f: str) -> None:
 
 
 def _add_votes(graph: OnnxGraph, f: str, k: int) -> str:
-    """Add the one-vs-one votes of k classes, as `pliant.methods.svm.estimators.votes`."""
+    """Add the one-vs-one votes of k classes, as `pliant.methods.svm.machine.votes`."""
     add, (low, high) = graph.add, np.array(list(combinations(range(k), 2))).T
     losers, signs = np.eye(k)[low], np.eye(k)[high] - np.eye(k)[low]  # f > 0 elects `high`
     element = graph.helper.np_dtype_to_tensor_dtype(graph.dtype)

@@ -59,9 +59,8 @@ def learned(pliant, table):
 
 
 @pytest.mark.parametrize("target", ["side", "height"])
-@pytest.mark.parametrize("prediction", ["part", "whole"])
-def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target, prediction):
-    parts = {"n_parts": 4, "prediction": prediction}
+def test_a_model_in_parts_is_what_python_would_learn(pliant, learned, target):
+    parts = {"n_parts": 4}
     machine, result = learned(target, "--param", f"partition={json.dumps(parts)}")
     frame, loaded = pd.read_csv("t.csv"), load("m.pliant")
     X = loaded[0].transform(frame)

@@ -9,7 +9,7 @@ from sklearn.base import is_regressor
 from pliant import DANKClassifier, LogDetLearner
 from pliant.exceptions import NonPSDWarning
 from pliant.methods.ridge.sketched import BaseSketched
-from pliant.methods.svm.estimators import BaseSVM
+from pliant.methods.svm.machine import BaseSVM
 from tests.contracts.discovery import ESTIMATORS
 
 RANDOM = np.random.default_rng(0)

@@ -90,7 +90,7 @@ MADE = {
     "PartitionedKernel": lambda: [
         *(partitioned(Gaussian(0.5), 2.0, rule, 3) for rule in EXTENSIONS),
         *(partitioned(Gaussian(0.5), 2.0, rule, 3, centred=True) for rule in EXTENSIONS),
-        partitioned(Laplacian() + Linear(), 2.0, between="zero"),
+        partitioned(Laplacian() + Linear(), 2.0),
     ],
     "LogDetKernel": lambda: [
         m.LogDetKernel(Gaussian(0.5), TRAIN, CORRECTION),

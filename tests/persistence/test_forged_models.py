@@ -186,7 +186,7 @@ FORGERIES = {
         *(("centres", v) for v in (CENTRES[:, :2], CENTRES[0], CENTRES[:0], CENTRES * np.inf, "c")),
         ("points", POINTS * NAN), ("points", POINTS[:-1]),
         ("beta", BETA[:-1]), ("beta", BETA * NAN),
-        ("between", "two"), ("between", 1), ("eta", 0.0), ("n_neighbors", 0), ("base", "gaussian"),
+        ("eta", 0.0), ("n_neighbors", 0), ("base", "gaussian"),
         ("extension", "smoth"),
     ],
     "on": [

@@ -92,6 +92,12 @@ def check_integer(name: str, value: Any, *, least: int) -> int:
     return int(value)
 
 
+def step_limit(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` is an integer >= 1, or -1 for no limit."""
+    if check_integer(name, value, least=-1) == 0:
+        raise ValueError(f"expected {name} >= 1, or -1 for no limit, got 0")
+
+
 def check_choice(name: str, value: Any, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if isinstance(value, str) and value in choices:
@@ -169,7 +175,7 @@ def check_parameters(estimator: Any) -> None:
     for kind in type(estimator).__mro__:
         for name, constraint in vars(kind).get("_constraints", {}).items():
             constraint(name, getattr(estimator, name))
-    if hasattr(estimator, "_check_combinations"):
+    if hasattr(type(estimator), "_check_combinations"):
         estimator._check_combinations()
 
 

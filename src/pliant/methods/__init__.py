@@ -15,7 +15,8 @@ from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
-from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
+from pliant.methods.mkl.mkl import MKLClassifier, MKLRegressor
+from pliant.methods.path import C_path
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.methods.supervised.embedding import Components, KernelEmbedding
@@ -27,9 +28,7 @@ from pliant.methods.supervised.neighbor_graph import NeighborGraphKernel, Spectr
 from pliant.methods.supervised.order_spectral import OrderSpectralLearner
 from pliant.methods.supervised.scg import SCGLogDetLearner
 from pliant.methods.supervised.scg_problem import SCGLogDetPath
-from pliant.methods.svm.estimators import C_path
 from pliant.methods.svm.parts import KMeansPartition
-from pliant.methods.tkl.estimators import TKLClassifier, TKLRegressor
 from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,
     GeneralizedPolynomial,
@@ -37,6 +36,7 @@ from pliant.methods.tkl.generalized_kernel import (
     TessellatedKernel,
 )
 from pliant.methods.tkl.gkl import GKLClassifier, GKLRegressor
+from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
 
 __all__ = [
     "AdaptiveMatrix",

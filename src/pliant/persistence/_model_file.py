@@ -22,7 +22,7 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
-from pliant.methods.svm.estimators import SVMClassifier
+from pliant.methods.svm.machine import SVMClassifier
 from pliant.persistence._checks import check_parts, iter_objects
 from pliant.persistence._codec import TREE, Decoder, Encoder, type_name
 

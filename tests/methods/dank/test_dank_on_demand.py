@@ -8,8 +8,10 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant import DANKClassifier, DANKRegressor, KNPLClassifier, KNPLRegressor
 from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, Gaussian
-from pliant.methods.dank import estimators
+from pliant.methods.dank import gram
+from pliant.methods.dank.fit import fit_options
 from pliant.methods.svm.dual import DenseRows
+from pliant.methods.svm.problem import classification_data, regression_data
 from pliant.methods.svm.rows import CachedRows
 from tests.methods.dank.test_dank import classification, regression
 
@@ -32,12 +34,10 @@ def data_for(machine, n=300, seed=0):
 
 def rows_used(machine, X, y):
     """Return the rows of the Gram matrix in a fit."""
-    X, used, [problem] = machine._state_problems(X, y, None)
-    base = machine._build_kernel(X, used)
-    options = estimators.HadamardOptions(
-        machine.eta, 1.0, 0.0, machine._centred, machine.tol, -1, machine.cache_mb
-    )
-    return estimators.problem_rows(problem, base, options)
+    state = classification_data if hasattr(machine, "class_weight") else regression_data
+    data = state(machine, X, y, None)
+    options = fit_options(machine, centred=not hasattr(machine, "tau"))
+    return gram.problem_rows(data.problems[0], gram.training_gram(data, options), options)
 
 
 @every_machine
@@ -48,7 +48,9 @@ def test_rows_on_demand_give_the_solution_of_the_stored_matrix(machine, eta, rou
     whole = clone(machine).set_params(eta=eta).fit(X, y)
     found = clone(whole).set_params(cache_mb=SMALL)
     dtype = "float64" if rounding < 1e-9 else "float32"
-    monkeypatch.setattr(estimators, "CachedRows", lambda *args: CachedRows(*args[:-1], dtype))
+    monkeypatch.setattr(
+        "pliant.methods.dank.gram.CachedRows", lambda *args: CachedRows(*args[:-1], dtype)
+    )
     rows = rows_used(found, X, y)
     assert isinstance(rows, CachedRows)
     assert rows.part(np.array([0]), np.array([0])).dtype == dtype
@@ -131,7 +133,7 @@ def test_automatic_tau_depends_on_a_stored_gram_matrix(DANK):
     ids=str,
 )
 def test_large_gram_matrices_are_stored_only_if_f_couples_all_rows(parameters, kept, monkeypatch):
-    monkeypatch.setattr(estimators, "DENSE_ROWS", 200)
+    monkeypatch.setattr(gram, "DENSE_ROWS", 200)
     X, y = classification(300)
     rows = rows_used(DANKClassifier(**parameters), X, y)
     assert isinstance(rows, DenseRows if kept else CachedRows)

@@ -20,9 +20,9 @@ from tests.reference.naive_hadamard import solve
 GAMMA = 2.0
 
 
-def classifier(n_parts=4, prediction="part", **parameters):
+def classifier(n_parts=4, **parameters):
     defaults = {"gamma": GAMMA, "C": 4.0, "eta": 3.0}
-    return DANKClassifier(partition=KMeansPartition(n_parts, prediction), **defaults | parameters)
+    return DANKClassifier(partition=KMeansPartition(n_parts), **defaults | parameters)
 
 
 def regressor(**parameters):
@@ -102,10 +102,9 @@ def test_automatic_eta_is_the_squared_norm_of_all_plain_solutions(kind):
     np.testing.assert_array_equal(model.part_labels_, given.part_labels_)
 
 
-@pytest.mark.parametrize("prediction", ["part", "whole"])
-def test_predictions_from_one_part_and_from_all_parts(prediction):
+def test_predictions_use_the_part_of_the_nearest_centre():
     X, y = classification(80)
-    model = classifier(prediction=prediction, extension="nearest").fit(X, y)
+    model = classifier(extension="nearest").fit(X, y)
     assert isinstance(model.kernel_, PartitionedKernel)
     new = np.random.default_rng(1).uniform(-0.3, 1.3, size=(40, 3))
     place = ((new[:, None] - model.part_centres_) ** 2).sum(axis=2).argmin(axis=1)
@@ -117,8 +116,6 @@ def test_predictions_from_one_part_and_from_all_parts(prediction):
         own = HadamardKernel(Gaussian(GAMMA), X[members], beta, 3.0, "nearest")
         here = place == part
         expected[here] += own(new[here], X[members]) @ beta
-        if prediction == "whole":
-            expected[~here] += Gaussian(GAMMA)(new[~here], X[members]) @ beta
     np.testing.assert_allclose(model.decision_function(new), expected, atol=1e-10)
     np.testing.assert_allclose(
         model.kernel_(new, model.support_vectors_) @ model.dual_coef_ + model.intercept_,
@@ -152,12 +149,11 @@ def test_sample_and_class_weights_scale_the_box_of_each_row():
     assert gap <= 1e-7
 
 
-@pytest.mark.parametrize("prediction", ["part", "whole"])
-def test_multiclass_divides_the_rows_of_each_pair(prediction):
+def test_multiclass_divides_the_rows_of_each_pair():
     X, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
-    model = DANKClassifier(C=10, partition=KMeansPartition(3, prediction)).fit(X, names)
-    assert model.score(X, names) >= (0.96 if prediction == "part" else 0.7)
+    model = DANKClassifier(C=10, partition=KMeansPartition(3)).fit(X, names)
+    assert model.score(X, names) >= 0.96
     assert len(model.estimators_) == 3
     for pair, (low, high) in zip(model.estimators_, [(0, 1), (0, 2), (1, 2)], strict=True):
         rows = (y == low) | (y == high)
@@ -172,7 +168,7 @@ def test_multiclass_divides_the_rows_of_each_pair(prediction):
 def test_parts_with_rows_on_demand_agree_with_stored_matrices(kind, dense, monkeypatch):
     X, y, model, _ = problem_of(kind, n=300)
     expected = model.fit(X, y)
-    monkeypatch.setattr("pliant.methods.dank.estimators.SMALL_PART", dense)
+    monkeypatch.setattr("pliant.methods.dank.parts.SMALL_PART", dense)
     for tol, rel in ((1e-7, 4e-7), (1e-5, 2e-5)):  # rows in float64 and in float32
         found = clone(model).set_params(cache_mb=0.01, tol=tol).fit(X, y)
         assert found.objective_ == pytest.approx(expected.objective_, rel=rel)
@@ -197,7 +193,7 @@ def test_an_infinite_eta_is_the_plain_svm_on_each_part():
     assert model.adaptation_.radius == 0.0
 
 
-@pytest.mark.parametrize("partition", [KMeansPartition(3, "whole", n_jobs=1), {"n_parts": 3}])
+@pytest.mark.parametrize("partition", [KMeansPartition(3, n_jobs=1), {"n_parts": 3}])
 def test_partition_settings_survive_copies_and_model_files(partition, tmp_path):
     X, y = classification(60)
     model = DANKClassifier(gamma=GAMMA, partition=partition).fit(X, y)
@@ -218,7 +214,6 @@ def test_partition_settings_survive_copies_and_model_files(partition, tmp_path):
         (DANKClassifier, {"n_parts": 0}, "expected n_parts >= 1, an integer, got 0"),
         (KNPLClassifier, {"refine": True}, "refine=False, as only DANK can refine, got KMeans"),
         (TKLClassifier, {"refine": True}, "refine=False for TKL, got KMeansPartition"),
-        (TKLClassifier, {"prediction": "whole"}, "prediction='part' and refine=False for TKL"),
     ],
 )  # fmt: skip
 def test_invalid_partition_settings_are_refused(make, partition, said):

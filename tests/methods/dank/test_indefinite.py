@@ -107,7 +107,7 @@ def test_an_untestable_gram_matrix_is_refused():
     )
     tiny = {"cache_mb": 0.001}
     for model, remedy in (
-        (DANKClassifier(TL1(), tau=0.0, partition="kmeans"), "omit partition='kmeans', or"),
+        (DANKClassifier(TL1(), tau=0.0, partition="kmeans"), "omit partition, or"),
         (DANKClassifier("sigmoid", tau=0.0, **tiny), "got 'sigmoid': set cache_mb to 1 or more"),
         (KNPLClassifier(TL1(), **tiny), "set cache_mb to 1 or more, or choose another kernel$"),
     ):

@@ -90,17 +90,13 @@ def test_predictions_use_the_part_of_the_nearest_centre(kind):
     new = np.random.default_rng(1).uniform(-0.2, 1.2, size=(25, X.shape[1]))
     place = ((new[:, None] - model.part_centres_) ** 2).sum(axis=2).argmin(axis=1)
     values = np.empty(25)
-    others = np.zeros(25)
     for part in range(4):
         rows = np.flatnonzero(model.part_labels_ == part)
         beta, here = model.kernel_.beta[rows], place == part
         values[here] = decided_by_hand(new[here], X, rows, beta, 0.3)
-        others[~here] += Gaussian(GAMMA)(new[~here], X[rows]) @ beta
     b = 0.0 if kind == "classification" else y.mean()
     name = "decision_function" if kind == "classification" else "predict"
     np.testing.assert_allclose(getattr(model, name)(new), values + b, atol=1e-9)
-    model.set_params(partition=KMeansPartition(4, "whole")).fit(X, y)
-    np.testing.assert_allclose(getattr(model, name)(new), values + others + b, atol=1e-9)
 
 
 @settings(max_examples=8, deadline=None)
@@ -108,13 +104,12 @@ def test_predictions_use_the_part_of_the_nearest_centre(kind):
     seed=st.integers(0, 10**6),
     eta=st.sampled_from([1e-2, 1.0, 1e3, "auto"]),
     n_parts=st.integers(1, 12),
-    prediction=st.sampled_from(["part", "whole"]),
     C=st.floats(0.1, 30.0),
 )
-def test_rows_of_f_and_bounds_for_random_partitions(seed, eta, n_parts, prediction, C):
+def test_rows_of_f_and_bounds_for_random_partitions(seed, eta, n_parts, C):
     """F is PSD with rows that sum to n_p in a part; the optimum is between DANK and the SVM."""
     X, y = classification(40, seed)
-    partition = KMeansPartition(n_parts, prediction, random_state=seed)
+    partition = KMeansPartition(n_parts, random_state=seed)
     model = clone(CLASSIFIER).set_params(eta=eta, partition=partition, C=C, tol=1e-5)
     model.fit(X, y)
     F, same = model.adaptation_.toarray(), model.part_labels_[:, None] == model.part_labels_
@@ -137,7 +132,7 @@ def test_rows_on_demand_and_threads_give_the_same_solution(monkeypatch):
     threads = clone(model).set_params(partition=KMeansPartition(4, n_jobs=2)).fit(X, y)
     np.testing.assert_array_equal(threads.dual_coef_, model.dual_coef_)
     np.testing.assert_array_equal(threads.decision_function(X), model.decision_function(X))
-    monkeypatch.setattr("pliant.methods.dank.estimators.SMALL_PART", 0)
+    monkeypatch.setattr("pliant.methods.dank.parts.SMALL_PART", 0)
     found = clone(model).set_params(cache_mb=1e-4, tol=1e-6).fit(X, y)
     assert found.objective_ == pytest.approx(model.objective_, rel=4e-6)
 

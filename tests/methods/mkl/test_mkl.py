@@ -11,7 +11,7 @@ from sklearn.svm import SVC, SVR
 
 from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import TL1, Gaussian, Linear, On, Polynomial, Precomputed, WeightedSum
-from pliant.methods.mkl.estimators import MAX_DEFAULT_KERNELS, default_kernels
+from pliant.methods.mkl.candidates import MAX_DEFAULT_KERNELS, default_kernels
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
 
 GAUSSIANS = [Gaussian(gamma) for gamma in GAMMAS]
@@ -231,7 +231,7 @@ def test_invalid_parameters_raise(parameters, error, message):
 
 @pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor])
 def test_start_from_a_sample_has_the_same_optimum(learner, monkeypatch):
-    monkeypatch.setattr("pliant.methods.mkl.estimators.START_SAMPLES", 40)
+    monkeypatch.setattr("pliant.methods.mkl.fit.START_SAMPLES", 40)
     r = np.random.default_rng(3)
     X = r.normal(size=(150, 3))
     f = np.sin(2.0 * X[:, 0]) + X[:, 1]

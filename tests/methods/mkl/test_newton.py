@@ -1,7 +1,5 @@
 """The weight problem, its bounds, and Newton's method."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,21 +10,26 @@ from pliant.kernels import Gaussian
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import project_box_hyperplane, svc_dual, svr_dual
+from pliant.methods.svm.dual import project_box_hyperplane
+from pliant.methods.svm.problem import SVMProblem
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
+
+
+def svm(X, target, C, epsilon=None):
+    """Return an SVM on points with row numbers 0, 1, ..., all of weight 1."""
+    return SVMProblem(X, np.arange(len(X)), target, np.ones(len(X)), C, epsilon)
 
 
 def classification(seed=0, C=4.0, norm=1.0, n=24, gammas=GAMMAS):
     X, y = svc_data(seed, n)
     grams = Grams([Gaussian(gamma) for gamma in gammas], X, 100.0)
-    return WeightLearning(grams, [np.arange(n)], [partial(svc_dual, signs=y, C=C)], norm)
+    return WeightLearning(grams, [np.arange(n)], [svm(X, y, C)], norm)
 
 
 def regression(seed=0, C=4.0, epsilon=0.05, norm=1.0):
     X, y = svr_data(seed)
     grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, 100.0)
-    margin = partial(svr_dual, target=y, C=C, epsilon=epsilon)
-    return WeightLearning(grams, [np.arange(24)], [margin], norm)
+    return WeightLearning(grams, [np.arange(24)], [svm(X, y, C, epsilon)], norm)
 
 
 def value_at(problem, d, tol=1e-13):
@@ -119,14 +122,14 @@ def test_svms_share_weights_of_the_mean_objective():
     other = np.sign(X[:, 2] - 0.5)
     grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, 100.0)
     places = [np.arange(20), np.arange(8, 30)]
-    margins = [partial(svc_dual, signs=y[:20], C=2.0), partial(svc_dual, signs=other[8:], C=2.0)]
-    result = newton.solve(WeightLearning(grams, places, margins), tol=1e-9)
+    svms = [svm(X[:20], y[:20], C=2.0), svm(X[8:], other[8:], C=2.0)]
+    result = newton.solve(WeightLearning(grams, places, svms), tol=1e-9)
     assert result.gap <= 1e-9 * result.value
-    problem = WeightLearning(grams, places, margins)
+    problem = WeightLearning(grams, places, svms)
     assert value_at(problem, result.x)[0] == pytest.approx(result.value, rel=1e-8)
     # the optimal weights of each SVM are not better for the mean objective
     for t in range(2):
-        alone = newton.solve(WeightLearning(grams, [places[t]], [margins[t]]), tol=1e-9)
+        alone = newton.solve(WeightLearning(grams, [places[t]], [svms[t]]), tol=1e-9)
         assert value_at(problem, alone.x)[0] >= result.value * (1 - 1e-9)
 
 
@@ -154,7 +157,7 @@ def test_weights_do_not_depend_on_memory(megabytes):
     # 5 matrices of 24 x 24: 23 KB in float64, 11.5 KB in float32, 4.6 KB for one.
     X, y = svc_data(0)
     grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, megabytes)
-    problem = WeightLearning(grams, [np.arange(24)], [partial(svc_dual, signs=y, C=4.0)])
+    problem = WeightLearning(grams, [np.arange(24)], [svm(X, y, C=4.0)])
     expected = {1.0: np.float64, 0.012: np.float32, 0.006: None}[megabytes]
     assert grams.whole == (expected is not None)
     assert grams.dtype == (expected or np.float32)

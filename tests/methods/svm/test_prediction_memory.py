@@ -17,7 +17,6 @@ WAYS = {
     "low rank": {"tau": 0.01},
     "part": {"partition": {"n_parts": 3}},
 }
-WHOLE = {"partition": {"n_parts": 3, "prediction": "whole"}}
 
 
 def peak(call):
@@ -34,7 +33,6 @@ def peak(call):
     [
         *product(["none", "smooth"], [DANKRegressor], WAYS.values()),
         *product(["nearest"], [DANKClassifier], WAYS.values()),
-        ("none", DANKRegressor, WHOLE),
     ],
 )
 def test_memory_does_not_grow_with_the_rows(monkeypatch, extension, learner, way):

@@ -1,7 +1,6 @@
 """The saddle point problem and its solvers: optima, certificates, limits, callbacks."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from pliant import GeneralizedPolynomial, GKLClassifier, TessellatedKernel, TKLClassifier
 from pliant.core.progress import Progress, Status
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.problem import SVMProblem
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
@@ -33,10 +32,15 @@ ROUNDING = 4e-8  # relative error of the reference values, which have eight deci
 def learning(kernel, X, margin, **options):
     """Return the problem with the SVM of a reference margin."""
     if margin.epsilon or not np.isin(margin.p, [-1, 1]).all():
-        dual = partial(svr_dual, target=margin.p, C=margin.upper, epsilon=margin.epsilon)
+        problem = machine(X, margin.p, margin.upper, margin.epsilon)
     else:
-        dual = partial(svc_dual, signs=margin.p, C=margin.upper - margin.lower)
-    return SaddleProblem(kernel, X, dual, **options)
+        problem = machine(X, margin.p, margin.upper - margin.lower)
+    return SaddleProblem(kernel, problem, **options)
+
+
+def machine(X, target, C, epsilon=None):
+    """Return an SVM with a C for each point."""
+    return SVMProblem(X, np.arange(len(X)), target, C, 1.0, epsilon)
 
 
 def problem_of(case, degree=1, rows=slice(None), margin=None, **options):
@@ -332,7 +336,7 @@ def small(family="tessellated", m=9, n=2, C=5.0, seed=0, **options):
     rng = np.random.default_rng(seed)
     X, signs = rng.random((m, n)), np.where(np.arange(m) % 3, 1.0, -1.0)
     weights = C * (0.5 + rng.random(m))
-    return SaddleProblem(FAMILIES[family], X, partial(svc_dual, signs=signs, C=weights), **options)
+    return SaddleProblem(FAMILIES[family], machine(X, signs, weights), **options)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -356,7 +360,7 @@ def test_rounding_does_not_decide_where_the_interior_method_stops():
     first = interior.solve(problem, tol=1e-7)
     for _ in range(12):
         points = problem.points * (1 + 1e-15 * rng.standard_normal(problem.points.shape))
-        result = interior.solve(replace(problem, points=points), tol=1e-7)
+        result = interior.solve(replace(problem, svm=replace(problem.svm, points=points)), tol=1e-7)
         assert result.status is Status.CONVERGED
         assert result.value == pytest.approx(first.value, rel=1e-7)
         assert abs(result.n_iter - first.n_iter) <= 2
@@ -366,10 +370,10 @@ def test_unsuitable_problems_return_none():
     problem = small()
     assert interior.solve(problem) is not None
     others = [
-        replace(problem, margin=partial(svr_dual, target=np.arange(9.0), C=1.0, epsilon=0.0)),
+        replace(problem, svm=machine(problem.points, np.arange(9.0), np.ones(9), epsilon=0.0)),
         replace(problem, floor=0.1),
         small(m=interior.MAX_SAMPLES + 1),
-        replace(problem, points=np.ones((9, 2))),  # constant features
+        replace(problem, svm=replace(problem.svm, points=np.ones((9, 2)))),  # constant features
     ]
     assert [interior.solve(other) for other in others] == [None] * len(others)
 

@@ -19,8 +19,11 @@ from pliant import C_path, GKLClassifier, GKLRegressor, KMeansPartition, TKLClas
 from pliant.exceptions import ModelFileError
 from pliant.methods.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
+from pliant.methods.svm.problem import regression_data
 from pliant.methods.svm.rows import CachedRows
-from pliant.methods.tkl import estimators
+from pliant.methods.tkl import fit
+from pliant.methods.tkl.generalized_kernel import build_tessellated
+from pliant.methods.tkl.parts import learn_in_parts
 from pliant.persistence import load, save
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import gram, tessellated_tensor
@@ -69,7 +72,7 @@ def assert_bounds(model, optimum, rounding=REFERENCE_DIGITS):
 @pytest.fixture
 def small_subset(monkeypatch):
     """Learn P on 20 rows if the full Gram matrix exceeds `cache_mb`."""
-    monkeypatch.setattr(estimators, "SUBSET", 20)
+    monkeypatch.setattr(fit, "SUBSET", 20)
 
 
 # The optimum
@@ -344,14 +347,14 @@ def test_a_regressor_does_not_exceed_its_cache(monkeypatch):
     """Most samples are free, many more than fit into the cache; the bounds remain valid."""
     monkeypatch.setattr("pliant.methods.svm.rows.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
-    monkeypatch.setattr(estimators, "SUBSET", 100)
+    monkeypatch.setattr(fit, "SUBSET", 100)
     r = np.random.default_rng(0)
     points = r.random((800, 2))
     y = np.sin(6 * points[:, 0]) + points[:, 1] ** 2 + 0.02 * r.standard_normal(800)
-    fit = TKLRegressor(C=10.0, epsilon=0.01, tol=1e-3, random_state=0)
-    whole = clone(fit).fit(points, y)
+    unfitted = TKLRegressor(C=10.0, epsilon=0.01, tol=1e-3, random_state=0)
+    whole = clone(unfitted).fit(points, y)
     tracemalloc.start()
-    rows = clone(fit).set_params(cache_mb=0.5).fit(points, y)
+    rows = clone(unfitted).set_params(cache_mb=0.5).fit(points, y)
     peak = tracemalloc.get_traced_memory()[1] / 2**20
     tracemalloc.stop()
     free = np.abs(rows.dual_coef_) < 10.0 * y.std() * (1 - 1e-9)
@@ -372,7 +375,7 @@ def test_at_most_one_cache_of_kernel_values_exists(make, monkeypatch):
         most.append(len(alive))
 
     monkeypatch.setattr(CachedRows, "__init__", counted)
-    monkeypatch.setattr(estimators, "SUBSET", 10)
+    monkeypatch.setattr(fit, "SUBSET", 10)
     r = np.random.default_rng(0)
     points = r.random((150, 8))
     y = np.sin(6 * points[:, 0]) + 2 * points[:, 1] * points[:, 2] + 0.2 * r.standard_normal(150)
@@ -467,7 +470,7 @@ PARTS = {"C": 3.0, "tol": 1e-6, "partition": {"n_parts": 4}, "random_state": 0}
 
 @pytest.fixture
 def few_rows_for_p(monkeypatch):
-    monkeypatch.setattr(estimators, "SUBSET", 60)
+    monkeypatch.setattr(fit, "SUBSET", 60)
 
 
 def in_parts(make, **changed):
@@ -551,10 +554,14 @@ def test_pure_parts_single_rows_multiclass_and_weights(few_rows_for_p):
 def test_bounds_are_valid_after_a_callback_stops_the_parts():
     # a stopped fit does not warn, as pytest turns warnings into errors
     whole, model = in_parts(TKLRegressor), TKLRegressor(**PARTS)
-    X, used, problems = model._state_problems(POINTS, TARGET, None)
-    kernel = model._build_kernel(X, used)
-    solutions = model._solve(problems, kernel, [None], lambda step: step is None)  # after one part
-    model._store(problems, solutions)
+    data = regression_data(model, POINTS, TARGET, None)
+    options = fit.fit_options(model, model.partition)
+    family = build_tessellated(data.X, model.degree, model.delta, model.scale)
+
+    def stops(step):  # after one part
+        return step is None
+
+    model._store(data, [learn_in_parts(data.problems[0], family, options, stops)])
     assert model.lower_bound_ <= whole.objective_ * (1 + 1e-9)
     assert whole.lower_bound_ <= model.objective_ * (1 + 1e-9)
     assert model.dual_gap_ > 0.1 * whole.objective_

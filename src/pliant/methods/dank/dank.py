@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
-from pliant.core.validation import Constraint, automatic, real_number
-from pliant.methods.dank.estimators import BaseHadamard, TrainingGram
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
+import numpy.typing as npt
+
+from pliant.core.docstrings import documented_as
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
+from pliant.core.state import trains
+from pliant.core.threads import blas_limited
+from pliant.core.validation import Constraint, automatic, check_parameters, real_number
+from pliant.methods.dank.fit import adapt, fit_options
+from pliant.methods.dank.gram import training_gram
+from pliant.methods.dank.machine import BaseHadamard
+from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
+from pliant.methods.svm.problem import classification_data, regression_data
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
+class DANKClassifier(SVMClassifier, BaseHadamard):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -153,16 +162,45 @@ class DANKClassifier(SVMClassifier[TrainingGram], BaseHadamard):
     True
     """
 
-    # The steps of `fit` are listed in `BaseHadamard`.
-
     tau: float | Literal["auto"] = "auto"
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"tau": automatic(real_number(least=0))}
 
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y has a single class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
+            shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = classification_data(self, X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        base = training_gram(data, options)
+        deadline = Deadline(progress, self.max_seconds)
+        functions = [adapt(problem, base, options, deadline) for problem in data.problems]
+        self._store(data, functions)
+        progress.end()
+        return self
+
 
 @documented_as(DANKClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKRegressor(SVMRegressor[TrainingGram], BaseHadamard):
+class DANKRegressor(SVMRegressor, BaseHadamard):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -227,3 +265,34 @@ class DANKRegressor(SVMRegressor[TrainingGram], BaseHadamard):
     tau: float | Literal["auto"] = "auto"
 
     _constraints = DANKClassifier._constraints
+
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y is constant.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
+            shape (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Real targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = regression_data(self, X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        base = training_gram(data, options)
+        deadline = Deadline(progress, self.max_seconds)
+        functions = [adapt(problem, base, options, deadline) for problem in data.problems]
+        self._store(data, functions)
+        progress.end()
+        return self

@@ -30,14 +30,13 @@ interpolates beta; "nearest" and "reciprocal" have x~ = x_i and b = beta_i for o
 A kernel learned in parts has a centre and an adaptive matrix F_p for each part p, in the quartic or
 centred form. With pi(x) the part of the nearest centre,
 
-    k_new(x, y) = k(x, y) F_p(x, y)        if pi(x) = pi(y) = p
-                  k(x, y), or 0            between different parts
+    k_new(x, y) = k(x, y) F_p(x, y)    if pi(x) = pi(y) = p
+                  0                    between different parts
 
-The value k(x, y) corresponds to F = 1 between parts, the minimiser of the block problem (Liu et al.
-2020, problem (20)). The value 0 corresponds to the block-diagonal F in the paper and separates
-the parts. Both kernels are PSD if k is, as F - 11' is block-diagonal and PSD. For KNPL, each block
-of F - 11' is centred: the rows of F sum to n_p within a part of n_p points. With F = 1 between
-parts, they sum to n.
+It is PSD if k is. The zeros are those of the base kernel for which the parts together solve the
+problem (Liu et al. 2020, Lemma 5). F has no effect there, and its penalty is smallest for F = 1. So
+F - 11' is block-diagonal and PSD. For KNPL, each block of F - 11' is centred: the rows of F sum to
+n_p within a part of n_p points.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import (
     check_choice,
     check_integer,
-    check_kernel_values,
     check_points,
     check_real,
 )
@@ -80,9 +78,6 @@ from pliant.methods.dank.problem import (
 Extension: TypeAlias = Literal["none", "nearest", "reciprocal", "smooth"]
 EXTENSIONS = get_args(Extension)
 """Names of the extensions to new points."""
-
-BETWEEN = ("one", "zero")
-"""Values of F between points of different parts."""
 
 
 class AdaptiveMatrix:
@@ -261,9 +256,9 @@ class HadamardKernel(BaseHadamardKernel):
     """
 
     _cached = (
-        "_neighbors", "_pooled_beta", "support", "support_sums", "form", "_support_points",
-        "_profile_table", "_products",
-    )  # fmt: skip
+        *("_neighbors", "_pooled_beta", "support", "support_sums", "form", "_support_points"),
+        *("_profile_table", "_products"),
+    )
     _stored = ("eigenpairs",)
 
     base: Kernel
@@ -496,7 +491,7 @@ class HadamardKernel(BaseHadamardKernel):
 
 @dataclass(eq=False, repr=False)
 class PartitionedKernel(BaseHadamardKernel):
-    """The kernel that DANK and KNPL learn in parts: k(x, y) F(x, y).
+    """The kernel that DANK and KNPL learn in parts: k(x, y) F(x, y), and 0 between parts.
 
     Parameters
     ----------
@@ -516,8 +511,6 @@ class PartitionedKernel(BaseHadamardKernel):
         The extension to new points, from the training points of their part.
     n_neighbors : int
         Number of neighbours for "smooth", >= 1.
-    between : {"one", "zero"}
-        F between different parts.
     centred : bool
         True if the rows of F sum to the number of points within each part (KNPL).
     """
@@ -532,7 +525,6 @@ class PartitionedKernel(BaseHadamardKernel):
     eta: float = np.inf
     extension: Extension = "smooth"
     n_neighbors: int = 5
-    between: Literal["one", "zero"] = "one"
     centred: bool = False
 
     def place(self, X: Array) -> Indices:
@@ -548,9 +540,14 @@ class PartitionedKernel(BaseHadamardKernel):
     def _build_part(self, points: Array, beta: Array) -> HadamardKernel:
         """Build the kernel of one part from its points and coefficients."""
         return HadamardKernel(
-            self.base, points, beta, self.eta, self.extension, self.n_neighbors,
+            base=self.base,
+            points=points,
+            beta=beta,
+            eta=self.eta,
+            extension=self.extension,
+            n_neighbors=self.n_neighbors,
             centred=self.centred,
-        )  # fmt: skip
+        )
 
     @cached_property
     def _index_in_part(self) -> Indices:
@@ -562,10 +559,7 @@ class PartitionedKernel(BaseHadamardKernel):
         return indices
 
     def _gram(self, X: Array, Y: Array) -> Array:
-        if check_choice("between", self.between, BETWEEN) == "one":
-            gram = self.base._gram(X, Y)
-        else:
-            gram = np.zeros((len(X), len(Y)))
+        gram = np.zeros((len(X), len(Y)))
         left = self.place(X)
         right = left if Y is X else self.place(Y)
         for p in np.intersect1d(left, right):  # pairs within part p
@@ -587,7 +581,7 @@ class PartitionedKernel(BaseHadamardKernel):
         return self.labels
 
     def change_between(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points; it is 0 between parts, whatever `between` is."""
+        """Return F - 1 between training points; it is 0 between parts."""
         change = np.zeros((len(rows), len(columns)))
         left, right, index = self.labels[rows], self.labels[columns], self._index_in_part
         for p in np.intersect1d(left, right):
@@ -609,13 +603,4 @@ class PartitionedKernel(BaseHadamardKernel):
         invalid = labels[(labels < 0) | (labels >= len(centres))]
         if invalid.size:
             raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {invalid[0]}")
-        check_choice("between", self.between, BETWEEN)
         self._build_part(self.points, self.beta)._check_loaded()
-
-
-def compute_gram(kernel: Kernel, points: Array) -> Array:
-    """Compute the kernel values between points, shape (m, m)."""
-    if isinstance(kernel, Precomputed) and kernel.names_all(points):
-        return check_kernel_values(np.asarray(kernel.gram, dtype=np.float64), kernel)
-    gram: Array = kernel(points)
-    return gram

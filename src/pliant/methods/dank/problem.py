@@ -264,9 +264,15 @@ class ThresholdRule:
         """Return the inner minimum and f, minus its gradient, from the `Spectrum` of S."""
         support, n = np.flatnonzero(beta), len(beta)
         spectrum = Spectrum.of(
-            rows.part, support, beta[support], self.c, self.tau, n,
-            guess=max(guess, 4), verify=verify,
-        )  # fmt: skip
+            rows.part,
+            support,
+            beta[support],
+            self.c,
+            self.tau,
+            n,
+            guess=max(guess, 4),
+            verify=verify,
+        )
         if not spectrum.values.size:  # possible only if K is not positive semi-definite
             return (n - 0.5 * self.tau) ** 2 / (4.0 * self.c), np.zeros(n), None
         # Compute e = l - n for the largest eigenvalue l of S without cancellation. The component of

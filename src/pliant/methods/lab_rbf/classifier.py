@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.special
 
 from pliant.core.dask import by_partition
+from pliant.core.docstrings import documented_as
 from pliant.core.estimators import ClassifierMixin
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
@@ -40,7 +41,6 @@ from pliant.methods.lab_rbf.logistic import (
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
-from pliant.methods.svm.estimators import documented_as
 
 
 @documented_as(BaseLABRBF)

@@ -26,6 +26,7 @@ import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
+from pliant.core.docstrings import documented_as
 from pliant.core.estimators import MultiOutputMixin, RegressorMixin
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
@@ -59,7 +60,6 @@ from pliant.methods.lab_rbf.members import (
 from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
-from pliant.methods.svm.estimators import documented_as
 
 
 @documented_as(BaseLABRBF)

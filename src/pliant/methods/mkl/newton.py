@@ -24,7 +24,7 @@ the closed form of Kloft et al. (2011), an alternating minimisation, as long as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -41,7 +41,8 @@ from pliant.core.validation import check_gram, check_kernel_values, symmetrised
 from pliant.kernels.base import FunctionKernel, Kernel, made_of, short_name
 from pliant.kernels.standard import Precomputed
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, MarginDual, Rows, add_rows
+from pliant.methods.svm.dual import DenseRows, MarginDual, add_rows
+from pliant.methods.svm.problem import SVMProblem
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 """Maximum and minimum relative tolerance of an SVM; in between, its ratio to the relative gap of
@@ -226,25 +227,25 @@ class WeightLearning:
         K_1, ..., K_M on n points.
     places : sequence of arrays
         For each SVM, the sorted indices of its points among the n points.
-    margins : sequence of callables
-        For each SVM, a function that returns its dual for the rows of a Gram matrix.
+    problems : sequence of SVMProblem
+        The SVMs.
     norm : float
         The p of the constraint, >= 1.
     """
 
     grams: Grams
     places: Sequence[Indices]
-    margins: Sequence[Callable[[Rows], MarginDual]]
+    problems: Sequence[SVMProblem]
     norm: float = 1.0
 
     def duals(self, gram: Array) -> list[MarginDual]:
         """Return the dual of each SVM for the Gram matrix K(d)."""
         duals = []
-        for places, margin in zip(self.places, self.margins, strict=True):
+        for places, problem in zip(self.places, self.problems, strict=True):
             rows = DenseRows(gram)
             if len(places) < len(gram):
                 rows = DenseRows(rows.square(places))
-            duals.append(margin(rows))
+            duals.append(problem.dual(rows))
         return duals
 
     def products(self, solutions: Sequence[Array], some: Indices | None = None) -> list[Array]:
@@ -412,9 +413,12 @@ class NewtonState:
         solutions, intercepts, values, gains, uppers = [], [], [], [], []
         for dual, b in zip(duals, starts, strict=True):
             result = smo.solve(
-                dual, b, tol=self.inner * self.unit, callback=self._is_stopped,
+                dual,
+                b,
+                tol=self.inner * self.unit,
+                callback=self._is_stopped,
                 max_iter=max(100_000, 10_000 * len(b)),
-            )  # fmt: skip
+            )
             proof = result.certificate
             assert proof is not None
             self.exhausted += result.status is Status.MAX_ITER
@@ -424,9 +428,15 @@ class NewtonState:
             gains.append(dual.gain(result.x))
             uppers.append(proof.value + proof.gap)
         point = WeightPoint(
-            d, gram, duals, solutions, intercepts, value=float(np.mean(values)),
-            gain=float(np.mean(gains)), upper=float(np.mean(uppers)),
-        )  # fmt: skip
+            d=d,
+            gram=gram,
+            duals=duals,
+            solutions=solutions,
+            intercepts=intercepts,
+            value=float(np.mean(values)),
+            gain=float(np.mean(gains)),
+            upper=float(np.mean(uppers)),
+        )
         if not cold and point.upper <= self.best.upper:
             self.best = point
             self.unit = max(TINY, min(1.0, point.upper))
@@ -457,9 +467,21 @@ class NewtonState:
         best, gap = self.best, max(0.0, self.best.upper - self.lower)
         exhausted = self.exhausted >= MAX_EXHAUSTED
         proof = WeightCertificate(
-            best.upper, self.lower, best.solutions, best.intercepts, exhausted
+            upper=best.upper,
+            lower=self.lower,
+            solutions=best.solutions,
+            intercepts=best.intercepts,
+            exhausted=exhausted,
         )
-        return Result(best.d, best.upper, gap, self.n_iter, status, self.history, proof)
+        return Result(
+            x=best.d,
+            value=best.upper,
+            gap=gap,
+            n_iter=self.n_iter,
+            status=status,
+            history=self.history,
+            certificate=proof,
+        )
 
 
 def solve(

@@ -17,39 +17,38 @@ from pliant.methods.mkl.alignment import Weighting, align, alignf, normalize_wei
 from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import DenseRows, svc_dual
-from pliant.methods.svm.estimators import SVMProblem
 
-Rule = Callable[[WeightLearning, Sequence[SVMProblem]], Array]
-"""(learning, problems) -> non-negative weights with sum 1, shape (M,).
+Rule = Callable[[WeightLearning], Array]
+"""learning -> non-negative weights with sum 1, shape (M,).
 
-`learning.grams` holds the M Gram matrices of the training samples. `problems` are the SVMs: one,
-or one per pair of classes (0, 1), (0, 2), ..., (1, 2), ... The samples of SVM t are the rows
-`learning.places[t]` of the Gram matrices; `problems[t]` has their targets and weights. A rule has
-no parameters, and ``max_seconds`` does not interrupt it.
+`learning.grams` holds the M Gram matrices of the training samples. `learning.problems` are the
+SVMs: one, or one per pair of classes (0, 1), (0, 2), ..., (1, 2), ... The samples of SVM t are the
+rows `learning.places[t]` of the Gram matrices; `learning.problems[t]` has their targets and
+weights. A rule has no parameters, and ``max_seconds`` does not interrupt it.
 """
 
 
-def by_uniform(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_uniform(learning: WeightLearning) -> Array:
     """Return equal weights."""
     count = len(learning.grams)
     return np.full(count, 1.0 / count)
 
 
-def by_align(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_align(learning: WeightLearning) -> Array:
     """Return weights proportional to the alignment of each kernel with the target."""
-    target = _alignment_target(learning, problems)
-    return align(learning.grams, target, _sample_weights(learning, problems)).weights
+    target = _alignment_target(learning)
+    return align(learning.grams, target, _sample_weights(learning)).weights
 
 
-def by_alignf(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_alignf(learning: WeightLearning) -> Array:
     """Return the weights of the sum best aligned with the target."""
-    target = _alignment_target(learning, problems)
-    return alignf(learning.grams, target, _sample_weights(learning, problems)).weights
+    target = _alignment_target(learning)
+    return alignf(learning.grams, target, _sample_weights(learning)).weights
 
 
-def by_easy(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def by_easy(learning: WeightLearning) -> Array:
     """Return the EasyMKL weights averaged over the pairs of classes."""
-    pairs = easy(learning.grams, _signs(learning, problems), 0.1)  # lam as in MKLpy
+    pairs = easy(learning.grams, _signs(learning), 0.1)  # lam as in MKLpy
     return np.asarray(np.mean([pair.weights for pair in pairs], axis=0))
 
 
@@ -123,39 +122,41 @@ def _nearest_points(gram: Array, signs: Array, lam: float) -> tuple[float, float
     return value, max(0.0, value - lower), difference
 
 
-def _alignment_target(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def _alignment_target(learning: WeightLearning) -> Array:
     """Return the target of an alignment: a centred target, signs, or class indicators."""
-    if problems[0].epsilon is not None:  # regression
-        target = problems[0].target - np.average(problems[0].target, weights=problems[0].weights)
+    problem, *others = learning.problems
+    if problem.epsilon is not None:  # regression
+        target = problem.target - np.average(problem.target, weights=problem.weights)
         return np.asarray(target / max(np.abs(target).max(), np.finfo(np.float64).tiny))
-    if len(problems) == 1:
-        return _signs(learning, problems)[0]
-    labels = _labels(learning, problems)
+    if not others:
+        return _signs(learning)[0]
+    labels = _labels(learning)
     return (labels[:, None] == np.arange(labels.max() + 1)) * 1.0
 
 
-def _sample_weights(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Array:
+def _sample_weights(learning: WeightLearning) -> Array:
     """Return the weight of each sample of the Gram matrices; 0 for samples in no SVM."""
     weights = np.zeros(learning.grams.n)
-    for places, problem in zip(learning.places, problems, strict=True):
+    for places, problem in zip(learning.places, learning.problems, strict=True):
         weights[places] = problem.weights
     return weights
 
 
-def _signs(learning: WeightLearning, problems: Sequence[SVMProblem]) -> list[Array]:
+def _signs(learning: WeightLearning) -> list[Array]:
     """Return -1.0 and +1.0 for the samples of each SVM, and 0.0 for the others."""
-    signs: list[Array] = [np.zeros(learning.grams.n) for _ in problems]
-    for each, places, problem in zip(signs, learning.places, problems, strict=True):
+    signs: list[Array] = [np.zeros(learning.grams.n) for _ in learning.problems]
+    for each, places, problem in zip(signs, learning.places, learning.problems, strict=True):
         each[places] = problem.target
     return signs
 
 
-def _labels(learning: WeightLearning, problems: Sequence[SVMProblem]) -> Indices:
+def _labels(learning: WeightLearning) -> Indices:
     """Return the class of each sample, 0, 1, ..., from the pairs; -1 for a sample in no pair."""
     labels = np.full(learning.grams.n, -1)
-    n_classes = next(k for k in range(2, len(problems) + 3) if k * (k - 1) // 2 == len(problems))
+    count = len(learning.problems)
+    n_classes = next(k for k in range(2, count + 3) if k * (k - 1) // 2 == count)
     pairs = combinations(range(n_classes), 2)
-    for (i, j), places, problem in zip(pairs, learning.places, problems, strict=True):
+    for (i, j), places, problem in zip(pairs, learning.places, learning.problems, strict=True):
         labels[places] = np.where(problem.target > 0.0, j, i)
     return labels
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import DaskRows, by_partition
+from pliant.core.docstrings import documented_as
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.state import reads, trains
@@ -65,7 +66,6 @@ from pliant.methods.ridge.rows import (
     points_for_kernel,
 )
 from pliant.methods.summary import FunctionSummary, Summary
-from pliant.methods.svm.estimators import documented_as
 
 
 def check_centres(name: str, value: Any) -> None:

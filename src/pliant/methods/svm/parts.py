@@ -1,4 +1,9 @@
-"""Divide rows into parts by k-means, and solve one task per part on any joblib backend."""
+"""Learning in parts: divide rows by k-means, solve, combine, expand.
+
+`kmeans_partition` divides the rows; `solve_parts` solves one problem per part, on any joblib
+backend; `PartedSolution` combines the solutions; `expand_parts` predicts with the part of the
+nearest centre.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,8 +25,9 @@ from threadpoolctl import threadpool_limits
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.linalg import nearest_rows
+from pliant.core.progress import Status
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
     automatic,
     check_choice,
@@ -30,6 +37,8 @@ from pliant.core.validation import (
     integer,
     plain,
 )
+from pliant.kernels.base import Kernel
+from pliant.methods.svm.problem import expansion
 
 AUTO_SIZE = 4000
 """Mean number of rows per part for ``n_parts="auto"``."""
@@ -50,13 +59,10 @@ class KMeansPartition(BaseEstimator):
     n_parts : int or "auto", default="auto"
         Number of parts per pair of classes; "auto" makes parts of about 4000 and at most 8000
         samples.
-    prediction : {"part", "whole"}, default="part"
-        For DANK and KNPL: "part" predicts with the solution of the part with the nearest centre;
-        "whole" predicts with those of all parts, and F = 1 between parts. "whole" is slower, and
-        less accurate if parts overlap.
     refine : bool, default=False
         For DANK: solve the exact problem with intercept, starting from the solutions of the parts.
-        ``dual_gap_`` then certifies the exact solution, and ``prediction`` has no effect.
+        ``dual_gap_`` then certifies the exact solution, which predictions use. Otherwise they use
+        the solution of the part with the nearest centre.
     n_jobs : int, optional
         Number of parts solved in parallel, in threads or on the `joblib.parallel_config` backend.
         Each worker may use ``cache_mb`` of memory. Callbacks are called after each part.
@@ -74,7 +80,6 @@ class KMeansPartition(BaseEstimator):
     """
 
     n_parts: int | Literal["auto"] = "auto"
-    prediction: Literal["part", "whole"] = "part"
     refine: bool = False
     n_jobs: int | None = None
     random_state: int | RandomState | None = 0
@@ -82,7 +87,6 @@ class KMeansPartition(BaseEstimator):
     def __post_init__(self) -> None:
         """Raise ValueError if a setting is invalid."""
         automatic(integer(least=1))("n_parts", self.n_parts)
-        check_choice("prediction", self.prediction, ("part", "whole"))
         check_flag("refine", self.refine)
         check_job_count("n_jobs", self.n_jobs)
         check_random_state(self.random_state)
@@ -214,6 +218,101 @@ Work: TypeAlias = Callable[..., PartResult]
 """A module-level function that solves a part."""
 
 
+@dataclass(frozen=True, eq=False)
+class PartedSolution:
+    """The solutions of all parts. Their problems are separate, so objectives and gaps add up."""
+
+    partition: Partition
+    results: list[PartResult]
+
+    @cached_property
+    def beta(self) -> Array:
+        """The coefficients of all rows, shape (n,), from the blocks beta_p of the parts."""
+        beta = np.zeros(len(self.partition.labels))
+        for part, result in enumerate(self.results):
+            beta[self.partition.members(part)] = result.beta
+        return beta
+
+    @property
+    def value(self) -> float:
+        """The sum of the objectives."""
+        return math.fsum(result.value for result in self.results)
+
+    @property
+    def gap(self) -> float:
+        """The sum of the gaps."""
+        return math.fsum(result.gap for result in self.results)
+
+    @property
+    def n_iter(self) -> int:
+        """The total number of iterations."""
+        return sum(result.n_iter for result in self.results)
+
+    @property
+    def early(self) -> list[Status]:
+        """The status of each part that stopped before the requested accuracy."""
+        statuses = (Status[result.status] for result in self.results)
+        return [each for each in statuses if each not in (Status.CONVERGED, Status.UNCERTIFIED)]
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The fitted attributes that describe the parts."""
+        return {
+            "part_labels_": self.partition.labels,
+            "part_centres_": self.partition.centres,
+            "part_gaps_": np.array([result.gap for result in self.results]),
+            "part_seconds_": np.array([result.seconds for result in self.results]),
+        }
+
+
+def solve_parts(
+    work: Work,
+    arguments: Callable[[int], tuple[Any, ...]],
+    skip: Callable[[int], PartResult],
+    partition: Partition,
+    *,
+    n_jobs: int | None,
+    callback: Callback,
+) -> PartedSolution:
+    """Solve all parts with `run_parts`.
+
+    `skip` returns the solution of a part that was not started, or lost, because `callback`, called
+    with None after each part, returned True.
+    """
+    solved = run_parts(
+        work,
+        arguments,
+        sizes=partition.sizes.tolist(),
+        n_jobs=n_jobs,
+        report=lambda _done, _total: callback(None),
+    )
+    results = [skip(part) if result is None else result for part, result in enumerate(solved)]
+    return PartedSolution(partition, results)
+
+
+def expand_parts(
+    X: Array,
+    places: Indices,
+    kernels: Sequence[Kernel],
+    support_places: Indices,
+    vectors: Array,
+    coefficients: Array,
+    intercepts: Array,
+) -> Array:
+    """Return f(x) = k_p(x, V_p) beta_p + b_p for each row x of X, with p its part, shape (m,).
+
+    `places`, shape (m,), holds the part of each row; `support_places`, shape (s,), that of each of
+    the s support points, the rows of `vectors`, with their `coefficients`. `kernels` and
+    `intercepts` have one entry per part.
+    """
+    values = intercepts[places]
+    for p in np.unique(places):
+        rows, members = np.flatnonzero(places == p), support_places == p
+        if members.any():
+            values[rows] += expansion(kernels[p], X[rows], vectors[members], coefficients[members])
+    return values
+
+
 class _Stop(BaseException):
     """Thrown into joblib's generator to end it without the warning from ``close``."""
 
@@ -259,9 +358,12 @@ def run_parts(
     order = np.argsort(-np.asarray(sizes, dtype=np.intp), kind="stable").tolist()
     results: list[PartResult | None] = [None] * total
     parallel: Any = Parallel(
-        n_jobs, prefer="threads", batch_size=1, pre_dispatch="n_jobs",
+        n_jobs=n_jobs,
+        prefer="threads",
+        batch_size=1,
+        pre_dispatch="n_jobs",
         return_as="generator_unordered",
-    )  # fmt: skip
+    )
     outcomes = parallel(_tasks(work, arguments, sizes, order))
     # Results arrive in order of completion; a break or an error stops the generator.
     try:

@@ -169,6 +169,14 @@ class GeneralizedKernel(Kernel):
             raise ValueError(f"expected a kernel with n_P <= {LARGEST_SHAPE}, got n_P = {size}")
 
 
+def inner_kernel(kernel: Kernel) -> GeneralizedKernel:
+    """Return the generalised kernel without the scaling of features."""
+    inner = kernel.kernel if isinstance(kernel, Rescaled) else kernel
+    if not isinstance(inner, GeneralizedKernel):
+        raise ValueError(f"expected a generalised kernel, got {type(inner).__name__}")
+    return inner
+
+
 def check_shape_size(size: int, n_features: int) -> None:
     """Raise ValueError if the order n_P exceeds `LARGEST_SHAPE`."""
     if size > LARGEST_SHAPE:

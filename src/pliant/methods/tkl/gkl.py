@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import numpy.typing as npt
+
+from pliant.core.docstrings import documented_as
+from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.state import trains
 from pliant.core.text import one_line
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, optional
-from pliant.kernels.base import Kernel
-from pliant.methods.svm.estimators import SVMClassifier, SVMRegressor, documented_as
-from pliant.methods.tkl.estimators import BaseGKL, TKLClassifier, TKLRegressor
+from pliant.core.threads import blas_limited
+from pliant.core.validation import Constraint, check_parameters, optional
+from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
+from pliant.methods.svm.problem import classification_data, regression_data
+from pliant.methods.tkl.fit import fit_options, learn_kernel
 from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,
     GeneralizedPolynomial,
     check_shape_size,
 )
+from pliant.methods.tkl.machine import BaseGKL
+from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
 
 TKL_ATTRIBUTES = (
-    "lower_, upper_", "part_labels_, part_centres_", "support_parts_", "part_gaps_, part_seconds_",
-)  # fmt: skip
+    "lower_, upper_",
+    "part_labels_, part_centres_",
+    "support_parts_",
+    "part_gaps_, part_seconds_",
+)
 """Documented attributes that only the TKL estimators have."""
 
 
@@ -42,7 +52,7 @@ def _copy_family(kernel: GeneralizedKernel | None, n_features: int) -> Generaliz
 
 @documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(SVMClassifier[Kernel], BaseGKL):
+class GKLClassifier(SVMClassifier, BaseGKL):
     r"""Classification with a kernel learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -94,13 +104,39 @@ class GKLClassifier(SVMClassifier[Kernel], BaseGKL):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": optional(_check_family)}
 
-    def _build_kernel(self, X: Array, used: Indices) -> Kernel:
-        return _copy_family(self.kernel, X.shape[1])
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y has a single class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, dense and finite.
+        y : array-like of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = classification_data(self, X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        family = _copy_family(self.kernel, data.X.shape[1])
+        functions = [learn_kernel(problem, family, options, progress) for problem in data.problems]
+        self._store(data, functions)
+        progress.end()
+        return self
 
 
 @documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(SVMRegressor[Kernel], BaseGKL):
+class GKLRegressor(SVMRegressor, BaseGKL):
     r"""Epsilon-regression with a kernel learned from a family of the user's choice.
 
     Solves the saddle point problem of `GKLClassifier` with the objective
@@ -128,5 +164,31 @@ class GKLRegressor(SVMRegressor[Kernel], BaseGKL):
 
     _constraints = GKLClassifier._constraints
 
-    def _build_kernel(self, X: Array, used: Indices) -> Kernel:
-        return _copy_family(self.kernel, X.shape[1])
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y is constant.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, dense and finite.
+        y : array-like of shape (n_samples,)
+            Real targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = regression_data(self, X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        family = _copy_family(self.kernel, data.X.shape[1])
+        functions = [learn_kernel(problem, family, options, progress) for problem in data.problems]
+        self._store(data, functions)
+        progress.end()
+        return self

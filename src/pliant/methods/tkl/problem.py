@@ -24,7 +24,6 @@ These two bounds are the certificate; they hold for any accuracy of the SVM.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -33,7 +32,8 @@ import numpy as np
 from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.typing import Array
 from pliant.core.validation import check_kernel_values
-from pliant.methods.svm.dual import DenseRows, MarginDual, Rows
+from pliant.methods.svm.dual import DenseRows, MarginDual
+from pliant.methods.svm.problem import SVMProblem
 from pliant.methods.svm.rows import CachedRows
 from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blend_identity
 
@@ -60,10 +60,8 @@ class SaddleProblem:
     ----------
     kernel : GeneralizedKernel
         The family of kernels; the P of this kernel is ignored.
-    points : array of shape (n_samples, n_features)
-        The training points.
-    margin : callable
-        Function rows -> MarginDual that returns the dual of the SVM for a Gram matrix.
+    svm : SVMProblem
+        The SVM, with its training points in the units of the kernel.
     cache_mb : float
         Maximum memory of a Gram matrix, in units of 2^20 bytes. Rows of a larger matrix are
         computed on demand.
@@ -79,8 +77,7 @@ class SaddleProblem:
     """
 
     kernel: GeneralizedKernel
-    points: Array
-    margin: Callable[[Rows], MarginDual]
+    svm: SVMProblem
     cache_mb: float = np.inf
     floor: float = 0.0
     size: int = field(init=False)
@@ -90,6 +87,11 @@ class SaddleProblem:
         size = self.kernel.shape_size(self.points.shape[1])
         object.__setattr__(self, "size", size)
         object.__setattr__(self, "fits", 8.0 * len(self.points) ** 2 <= self.cache_mb * 2.0**20)
+
+    @property
+    def points(self) -> Array:
+        """The training points, shape (n_samples, n_features)."""
+        return self.svm.points
 
     def scaled(self, factor: Array) -> Array:
         """Return `factor`, scaled so that tr Q = n_P."""
@@ -105,15 +107,15 @@ class SaddleProblem:
         """Compute K_P, shape (n_samples, n_samples), for Q = factor factor'; check its values."""
         return check_kernel_values(self.member(factor).gram(self.points), self.kernel)
 
-    def svm(self, factor: Array) -> MarginDual:
+    def dual_at(self, factor: Array) -> MarginDual:
         """Return the dual of the SVM at Q = factor factor', in bounded memory."""
         if self.fits:
             return self.dual(self.gram(factor))
-        return self.margin(CachedRows(self.member(factor), self.points, self.cache_mb))
+        return self.svm.dual(CachedRows(self.member(factor), self.points, self.cache_mb))
 
     def dual(self, gram: Array) -> MarginDual:
         """Return the dual of the SVM with the given Gram matrix."""
-        return self.margin(DenseRows(gram))
+        return self.svm.dual(DenseRows(gram))
 
     def quadratic(self, w: Array) -> Array:
         """Compute (1 - floor) D(w), shape (n_P, n_P)."""

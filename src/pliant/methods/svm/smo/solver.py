@@ -228,9 +228,18 @@ class SMOState:
             reads = min(reads, max(1e6, float(size) ** 2))
         allowed = min(steps, max(1, int(reads / size)), self.limit - self.n_iter)
         done = take_steps(
-            block.gram, block.diagonal, block.lower, block.upper, block.epsilon, block.c,
-            block.beta, block.g, block.v, goal, allowed,
-        )  # fmt: skip
+            block.gram,
+            block.diagonal,
+            block.lower,
+            block.upper,
+            block.epsilon,
+            block.c,
+            block.beta,
+            block.g,
+            block.v,
+            goal,
+            allowed,
+        )
         self.n_iter += done
         self.work += float(done) * (size + 1000)  # fixed cost of a step: 1000 reads
         self._report()
@@ -332,9 +341,7 @@ def take_steps(
         _gains(gram[i], curvature, shrink, beta, i, rise[i], c, gain)
         j = _argmax(gain)
         limit = min(upper[i] - beta[i], beta[j] - lower[j])
-        pair = Pair(
-            beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c
-        )  # fmt: skip
+        pair = Pair(beta[i], beta[j], diagonal[i], diagonal[j], float(gram[i, j]), v[i], v[j], c)
         step = _line_search(pair, rise[i] + shrink[j], epsilon[i], epsilon[j], limit)
         old_i, old_j = beta[i], beta[j]
         beta[i] = upper[i] if step >= upper[i] - old_i else old_i + step

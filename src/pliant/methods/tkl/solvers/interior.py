@@ -236,9 +236,12 @@ class InteriorMethod:
         if not _is_definite(Z + primal * step.Z - curvature):
             shift = float(np.linalg.eigvalsh(curvature)[-1])  # a larger t is always feasible
         return InteriorPoint(
-            w + primal * step.w, point.t + primal * step.t + shift, point.S + dual_size * step.S,
-            point.below + dual_size * step.below, point.above + dual_size * step.above,
-        )  # fmt: skip
+            w=w + primal * step.w,
+            t=point.t + primal * step.t + shift,
+            S=point.S + dual_size * step.S,
+            below=point.below + dual_size * step.below,
+            above=point.above + dual_size * step.above,
+        )
 
     def _predictor_reach(self, system: CondensedSystem, Z: Array) -> float:
         """Return the maximum feasible size of the Newton step to mu = 0, at most 1."""

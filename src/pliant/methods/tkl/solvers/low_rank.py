@@ -335,7 +335,7 @@ def solve_given(
     shares = (0.1, 0.3)
     search = Search(problem, tol, 2 + len(shares), callback)
     factor = problem.scaled(start)
-    dual = problem.svm(factor)
+    dual = problem.dual_at(factor)
     search.solve_svm(dual, dual, factor)
     if search.status is None:
         search.solve_svm(dual, dual, factor, accuracy=INNER_SHARE * search.tol * search.upper)
@@ -343,7 +343,7 @@ def solve_given(
         if search.status is None:
             del dual  # free its kernel values before the next SVM allocates memory
             blend = blend_identity(factor, share)
-            dual = problem.svm(blend)
+            dual = problem.dual_at(blend)
             search.solve_svm(dual, dual, blend, accuracy=search.accuracy())
     return search.result()
 

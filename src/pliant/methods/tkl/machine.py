@@ -1,0 +1,135 @@
+"""What TKL and GKL share: the parameters, the fitted attributes, and prediction in parts.
+
+The kernel is linear in a positive semi-definite matrix P (Talitckii, Colbert and Peet, 2024).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from pliant.core.linalg import nearest_rows
+from pliant.core.state import reads
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import (
+    Constraint,
+    check_points,
+    check_random_state,
+    check_real,
+    real_number,
+)
+from pliant.kernels.base import Rescaled
+from pliant.methods.svm.machine import BaseSVM
+from pliant.methods.svm.parts import expand_parts
+from pliant.methods.tkl.generalized_kernel import LARGEST_SHAPE, inner_kernel
+
+
+def _check_floor(name: str, value: Any) -> None:
+    """Raise ValueError unless `value` can be the least eigenvalue of a P with trace n_P."""
+    if check_real(name, value, least=0) >= 1:
+        raise ValueError(f"expected {name} < 1, got {value!r}: the mean eigenvalue of P is 1")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class BaseGKL(BaseSVM):
+    """A support vector machine with the learned P of a generalised kernel, as after its fit."""
+
+    C: float = 1.0
+    floor: float = 0.0
+    tol: float = 1e-3
+    max_iter: int = 500
+    cache_mb: float = 2000.0
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "floor": _check_floor,
+        "cache_mb": real_number(above=0),
+        "random_state": lambda _, seed: check_random_state(seed),
+    }
+    _step_unit = "support vector machines solved"
+    _finite: ClassVar[tuple[str, ...]] = (
+        *("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_"),
+    )
+
+    def _expand(self, X: Array) -> Array:
+        if "part_centres_" not in vars(self):
+            return super()._expand(X)
+        points = self.kernel_.rescale(X) if isinstance(self.kernel_, Rescaled) else X
+        points = np.clip(points, box_corner(self, "lower"), box_corner(self, "upper"))
+        return expand_parts(
+            X,
+            places=nearest_rows(points, self.part_centres_),
+            kernels=[self.kernel_] * len(self.part_centres_),
+            support_places=self.support_parts_,
+            vectors=self.support_vectors_,
+            coefficients=self.dual_coef_,
+            intercepts=np.asarray(self.intercept_),
+        )
+
+    @property
+    def shape_factor_(self) -> Array:
+        """F with orthogonal columns, P = F F', shape (n_P, rank_)."""
+        return np.asarray(inner_kernel(self.kernel_).factor)
+
+    @property
+    @reads
+    def shape_matrix_(self) -> Array:
+        """P, shape (n_P, n_P), of trace n_P."""
+        return self.shape_factor_ @ self.shape_factor_.T
+
+    @property
+    @reads
+    def rank_(self) -> int:
+        """The rank of P."""
+        return int(self.shape_factor_.shape[1])
+
+    @property
+    @reads
+    def n_svm_solves_(self) -> int | Indices:
+        """Number of SVMs solved; an array with one number per pair for more than two classes."""
+        solves: int | Indices = self.n_iter_
+        return solves
+
+    def _details(self) -> Mapping[str, Any]:
+        parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}
+        return {"rank": self.rank_, **parts}
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        for estimator in getattr(self, "estimators_", [self]):
+            kernel, vectors = estimator.kernel_, estimator.support_vectors_
+            size = len(check_points(estimator.shape_factor_, "shape_factor_"))
+            if size > LARGEST_SHAPE or inner_kernel(kernel).shape_size(vectors.shape[1]) != size:
+                raise ValueError(
+                    f"expected n_P rows in shape_factor_, at most {LARGEST_SHAPE}, got {size}"
+                )
+            kernel(vectors[:1])  # raises if the shapes of kernel, factor and points disagree
+            estimator._check_intercepts(vectors)
+
+    def _check_intercepts(self, vectors: Array) -> None:
+        """Raise ValueError unless the loaded intercepts and parts are consistent."""
+        if "part_centres_" not in vars(self):
+            if np.shape(self.intercept_):
+                raise ValueError(
+                    f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
+                )
+            return
+        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
+        labels = np.asarray(self.support_parts_)
+        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
+        shapes = np.shape(self.intercept_), labels.shape
+        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
+            raise ValueError(
+                f"expected intercepts of {len(centres)} parts and part labels of "
+                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
+            )
+
+
+def box_corner(estimator: BaseGKL, name: str) -> Array:
+    """Return the ``lower`` or ``upper`` corner of the box of a learned tessellated kernel."""
+    fitted = estimator.estimators_[0] if "estimators_" in vars(estimator) else estimator
+    return np.asarray(getattr(inner_kernel(fitted.kernel_), name))
