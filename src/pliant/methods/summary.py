@@ -42,21 +42,6 @@ class Tabular:
 
 
 @dataclass(frozen=True, eq=False)
-class Convergence:
-    """Certified gap at each check of a solver.
-
-    `steps`, in `unit`, and `gaps`, relative to `scale`, have shape (n_checks,); a gap is nan
-    without a certificate. `tol` is the target gap.
-    """
-
-    steps: Array
-    gaps: Array
-    tol: float
-    unit: str = "two-coordinate steps"
-    scale: str = "(1 + |objective|)"
-
-
-@dataclass(frozen=True, eq=False)
 class FunctionSummary:
     """Summary of a learned real-valued function.
 
@@ -75,8 +60,6 @@ class FunctionSummary:
         The two classes that the function separates, if there are more than two.
     details : mapping
         Further properties by name, such as ``eta``, ``rank``, ``parts`` or ``members``.
-    convergence : Convergence or None
-        The convergence of the solver, if it certifies a gap.
     """
 
     estimator: Any
@@ -87,7 +70,6 @@ class FunctionSummary:
     relative_gap: float | None = None
     classes: tuple[Any, Any] | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
-    convergence: Convergence | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,11 +106,7 @@ class Summary(Tabular):
         Number of distinct support points in all functions.
     drawings : frozenset of str
         The plots available for the estimator, or for each function with more than two classes:
-        "gram", "adaptation", "tessellation", "bandwidths", "relevance", "intervals", "weights" and
-        "convergence".
-    convergence : Convergence or None
-        The convergence of the solver that learned the kernel, if it certifies a gap; for
-        the solver of each function, see `functions`.
+        "adaptation", "tessellation", "bandwidths", "relevance", "intervals" and "weights".
     weights : KernelWeights or None
         The weights, if the learned kernel is a weighted sum.
     """
@@ -139,7 +117,6 @@ class Summary(Tabular):
     learner: Mapping[str, Any] = field(default_factory=dict)
     n_support: int | None = None
     drawings: frozenset[str] = frozenset()
-    convergence: Convergence | None = None
     weights: KernelWeights | None = None
 
     def to_frame(self) -> pd.DataFrame:

@@ -42,7 +42,6 @@ def test_summary_of_learners(name):
     assert summary.functions == ()
     assert summary.n_support is None
     assert summary.kernel is learner.kernel_
-    assert "gram" in summary.drawings
     assert summary.learner["rows"] == len(X)
     assert all(isinstance(value, int | float | list) for value in summary.learner.values())
     if "osk" in name:
@@ -61,14 +60,6 @@ def test_summary_of_ldk():
         "pairs": len(learner.pairs_),
         "bounds": [learner.similar_bound_, learner.dissimilar_bound_],
     }
-    assert summary.drawings == {"gram", "convergence"}
-    convergence = summary.convergence
-    np.testing.assert_array_equal(convergence.steps, np.arange(learner.n_iter_ + 1))
-    relative = learner.gap_history_ / (1 + abs(learner.objective_history_))
-    np.testing.assert_array_equal(convergence.gaps, relative)
-    assert convergence.gaps[-1] <= convergence.tol == learner.tol
-    assert convergence.unit == "sweeps over the pairs"
-    assert convergence.scale == "(1 + |objective|)"
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -86,4 +77,3 @@ def test_summary_of_classifiers(name):
     support = model.support_vectors_
     np.testing.assert_array_equal(summary.kernel(support), model.kernel_(support))
     assert summary.base_kernel is model.learner_.summary().base_kernel
-    assert "gram" in summary.drawings

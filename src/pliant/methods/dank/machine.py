@@ -28,7 +28,6 @@ from pliant.methods.dank.kernel import (
     HadamardKernel,
     PartitionedKernel,
 )
-from pliant.methods.summary import Convergence
 from pliant.methods.svm.machine import BaseSVM
 from pliant.methods.svm.parts import (
     KMeansPartition,
@@ -54,7 +53,7 @@ class BaseHadamard(BaseSVM):
         "partition": optional(as_partition),
     }
     _settings: ClassVar = {"partition": partition_settings}
-    _drawings = frozenset({"gram", "adaptation"})
+    _drawings = frozenset({"adaptation"})
     _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
 
     kernel: KernelLike = field(default="gaussian", kw_only=False)
@@ -121,10 +120,6 @@ class BaseHadamard(BaseSVM):
         if isinstance(self.kernel_, PartitionedKernel):
             details["parts"] = len(self.kernel_.centres)
         return details
-
-    def _convergence(self) -> Convergence:
-        gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))  # in units of tol
-        return Convergence(self.step_history_, gaps, float(self.tol))
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

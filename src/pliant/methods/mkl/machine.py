@@ -32,8 +32,7 @@ class BaseMKL(BaseSVM):
         "max_seconds": optional(real_number(above=0)),
         "n_jobs": check_job_count,
     }
-    _drawings = frozenset({"gram", "weights"})
-    _step_unit = "weight vectors"
+    _drawings = frozenset({"weights"})
     _finite = (
         *("weights_", "objective_", "lower_bound_", "dual_gap_"),
         *("objective_history_", "gap_history_"),
@@ -66,8 +65,7 @@ class BaseMKL(BaseSVM):
         Summary
             Holds the ``weights`` and one function, or one per pair for more than two classes.
             The detail ``kernels`` is the number of kernels with positive weight, and
-            ``mean_objective`` marks objectives and gaps that are means over pairs. The convergence
-            has one entry per weight vector evaluated.
+            ``mean_objective`` marks objectives and gaps that are means over pairs.
         """
         summary = super().summary()
         weights = KernelWeights(self.kernels_, self.weights_[None])

@@ -238,10 +238,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         n_support, kernel = len(self.dual_coef_), self.kernel_
         function = FunctionSummary(self, n_support, details={"condition": self.condition_})
-        drawings = {"gram"} if kernel is not None and kernel.symmetric else ()
-        return Summary(
-            (function,), kernel=kernel, n_support=n_support, drawings=frozenset(drawings)
-        )
+        return Summary((function,), kernel=kernel, n_support=n_support)
 
     @property
     def _precomputed(self) -> bool:

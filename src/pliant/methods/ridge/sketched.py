@@ -304,9 +304,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         n_support, details = len(self.support_vectors_), {"passes": self.n_passes_}
         results = self.n_iter_, self.objective_, self.gap_, self.certified_error_
         function = FunctionSummary(self, n_support, *results, details=details)
-        return Summary(
-            (function,), kernel=self.kernel_, n_support=n_support, drawings=frozenset({"gram"})
-        )
+        return Summary((function,), kernel=self.kernel_, n_support=n_support)
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes loaded from a file are inconsistent."""

@@ -243,9 +243,6 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)
-        drawings = {"gram"} if self.kernel_.symmetric else set()
-        if len(machine.functions) == 1:  # the convergence plot shows a single function
-            drawings |= machine.drawings & {"convergence"}
         n = len(self.support_vectors_)
         return Summary(
             functions=machine.functions,
@@ -253,8 +250,6 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             base_kernel=learner.base_kernel,
             learner={"labelled": n, "rows": n, **learner.learner},
             n_support=machine.n_support,
-            drawings=frozenset(drawings),
-            convergence=learner.convergence,
         )
 
     def __sklearn_tags__(self) -> Any:

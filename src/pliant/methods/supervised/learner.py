@@ -207,7 +207,6 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             kernel=kernel,
             base_kernel=kernel.base if isinstance(kernel, LogDetKernel) else None,
             learner={"rows": len(self.support_vectors_), **self._results()},
-            drawings=frozenset({"gram"}),
         )
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,6 @@ from pliant.core.validation import (
     stack_level,
 )
 from pliant.kernels.standard import Gamma, KernelLike
-from pliant.methods.summary import Convergence, Summary
 from pliant.methods.supervised.bregman import (
     BoundsCertificate,
     DistanceBounds,
@@ -245,21 +244,3 @@ class LogDetLearner(CallbackSupport, KernelLearner):
             "pairs": len(self.pairs_),
             "bounds": [self.similar_bound_, self.dissimilar_bound_],
         }
-
-    @reads
-    def summary(self) -> Summary:
-        """Return the learner's summary, with the convergence of the solver.
-
-        The convergence is omitted if a hard bound was violated, as the gap is then unknown.
-        """
-        summary = super().summary()
-        if not np.isfinite(self.gap_history_).all():
-            return summary
-        # relative gaps, which the solver compares with tol
-        gaps = self.gap_history_ / (1.0 + np.abs(self.objective_history_))
-        steps = np.arange(float(len(gaps)))
-        return replace(
-            summary,
-            convergence=Convergence(steps, gaps, self.tol, "sweeps over the pairs"),
-            drawings=summary.drawings | {"convergence"},
-        )

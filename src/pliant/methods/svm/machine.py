@@ -37,7 +37,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.methods.summary import Convergence, FunctionSummary, Summary
+from pliant.methods.summary import FunctionSummary, Summary
 from pliant.methods.svm.problem import (
     LearnedFunction,
     SVMProblem,
@@ -79,14 +79,11 @@ class BaseSVM(CallbackSupport, NestedSettings):
         "verbose": check_flag,
     }
 
-    _drawings: ClassVar[frozenset[str]] = frozenset({"gram"})
-    """Plots for one function, besides the convergence plot."""
+    _drawings: ClassVar[frozenset[str]] = frozenset()
+    """Plots for one function."""
 
     _finite: ClassVar[tuple[str, ...]]
     """Fitted attributes of one function that must be finite."""
-
-    _step_unit: ClassVar[str]
-    """Unit of the steps between two checks of the solver, for the convergence plot."""
 
     C: float
     tol: float
@@ -126,19 +123,15 @@ class BaseSVM(CallbackSupport, NestedSettings):
                 relative_gap=float(each.relative_gap_),
                 classes=classes,
                 details=each._details(),
-                convergence=each._convergence(),
             )
             for each, classes in zip(members, pairs, strict=True)
         )
-        drawings = self._drawings
-        if all(np.isfinite(each._convergence().gaps).all() for each in members):
-            drawings |= {"convergence"}
         return Summary(
             functions=functions,
             kernel=None if several else self.kernel_,
             base_kernel=getattr(members[0].kernel_, "base", None),
             n_support=len(np.unique(np.concatenate([each.support_ for each in members]))),
-            drawings=drawings,
+            drawings=self._drawings,
         )
 
     @abstractmethod
@@ -155,18 +148,6 @@ class BaseSVM(CallbackSupport, NestedSettings):
     def relative_gap_(self) -> float:
         """The gap relative to the objective, as for ``tol``."""
         return float(self.dual_gap_ / abs(self.objective_)) if self.dual_gap_ else 0.0
-
-    def _convergence(self) -> Convergence:
-        """Return the gaps of one function at each solver check, for `summary`."""
-        gaps, objectives = self.gap_history_, np.abs(self.objective_history_)
-        relative = np.divide(gaps, objectives, out=np.zeros_like(gaps), where=gaps != 0)
-        return Convergence(
-            steps=np.arange(1.0, len(gaps) + 1),
-            gaps=relative,
-            tol=float(self.tol),
-            unit=self._step_unit,
-            scale="|objective|",
-        )
 
     def _expand(self, X: Array) -> Array:
         """Return kernel_(X, support_vectors_) @ dual_coef_ + intercept_, shape (m,)."""

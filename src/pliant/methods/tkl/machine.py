@@ -50,7 +50,6 @@ class BaseGKL(BaseSVM):
         "cache_mb": real_number(above=0),
         "random_state": lambda _, seed: check_random_state(seed),
     }
-    _step_unit = "support vector machines solved"
     _finite: ClassVar[tuple[str, ...]] = (
         *("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_"),
     )
