@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from papers.study import MEASURED, Contestant, Needed, Record, Variants
 from papers.theory import tkl_solvers
 from pliant import TKLClassifier, TKLRegressor
 from pliant.core.typing import Array
-from pliant.methods.svm.dual import svc_dual
 
 EPSILON = 0.1
 """Epsilon, in standard deviations of the training target."""
@@ -77,7 +75,7 @@ class Solver(Contestant):
         """Measure the process seconds of a solve, after one that compiles the loops."""
         solve = tkl_solvers.SOLVERS[self.solver]
         signs = np.where(sample.y == sample.y.max(), 1.0, -1.0)
-        problem = tkl_solvers.learning(sample.X, partial(svc_dual, signs=signs, C=1.0))
+        problem = tkl_solvers.learning(sample.X, signs, C=1.0)
         solve(problem, tol=1e-3, max_iter=2)
         began = time.process_time()
         solve(problem, tol=1e-3, max_iter=2000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +20,6 @@ from pliant.core.typing import Array, Mask
 from pliant.datasets import make_terrain
 from pliant.datasets.generators import terrain_elevation
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import svc_dual, svr_dual
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
 
@@ -36,12 +34,7 @@ STEEP = 150.0
 
 def _learning(rows: shared.Rows, C: float, epsilon: float) -> SaddleProblem:
     """State the saddle point on some rows."""
-    margin: Any = (
-        partial(svc_dual, signs=rows.y, C=C)
-        if rows.is_classification
-        else partial(svr_dual, target=rows.y, C=C, epsilon=epsilon)
-    )
-    return tkl_solvers.learning(rows.X, margin)
+    return tkl_solvers.learning(rows.X, rows.y, C, None if rows.is_classification else epsilon)
 
 
 def near_cliffs(X: Array, angle: float) -> Mask:

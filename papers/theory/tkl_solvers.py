@@ -15,6 +15,7 @@ import numpy as np
 
 from pliant import TessellatedKernel
 from pliant.core.typing import Array
+from pliant.methods.svm.problem import SVMProblem
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
 from pliant.methods.tkl.solvers.low_rank import Search, factorize
@@ -42,9 +43,14 @@ SOLVERS: dict[str, Callable[..., Any]] = {"low_rank": low_rank.solve, "frank_wol
 """Solvers by name."""
 
 
-def learning(X: Array, margin: Any) -> SaddleProblem:
-    """State the saddle point on rows in [0, 1], in the family on the box [-.5, 1.5], degree 1."""
-    return SaddleProblem(TessellatedKernel(-0.5, 1.5, 1), X, margin)
+def learning(X: Array, target: Array, C: float, epsilon: float | None = None) -> SaddleProblem:
+    """State the saddle point on rows in [0, 1], in the family on the box [-.5, 1.5], degree 1.
+
+    `target` holds labels -1 and 1, or with `epsilon` the targets of a regression.
+    """
+    n = len(X)
+    svm = SVMProblem(X, np.arange(n), target, weights=np.ones(n), C=C, epsilon=epsilon)
+    return SaddleProblem(TessellatedKernel(-0.5, 1.5, 1), svm)
 
 
 def _line_search(

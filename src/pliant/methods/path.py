@@ -16,6 +16,7 @@ from pliant.methods.dank.fit import adapt, fit_options
 from pliant.methods.dank.gram import training_gram
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.dank.machine import BaseHadamard
+from pliant.methods.dank.parts import adapt_in_parts
 from pliant.methods.mkl import fit as mkl
 from pliant.methods.mkl.machine import BaseMKL
 from pliant.methods.svm.machine import BaseSVM
@@ -107,6 +108,8 @@ def _fit_hadamard(models: Sequence[Any], data: TrainingData) -> None:
         deadline = Deadline(lambda _: False, model.max_seconds)
         functions = [
             adapt(problem, base, options, deadline, start)
+            if options.partition is None
+            else adapt_in_parts(problem, base, options, deadline)
             for problem, start in zip(data.problems, starts, strict=True)
         ]
         model._store(data, functions)

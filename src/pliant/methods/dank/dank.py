@@ -16,6 +16,7 @@ from pliant.core.validation import Constraint, automatic, check_parameters, real
 from pliant.methods.dank.fit import adapt, fit_options
 from pliant.methods.dank.gram import training_gram
 from pliant.methods.dank.machine import BaseHadamard
+from pliant.methods.dank.parts import adapt_in_parts
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.svm.problem import classification_data, regression_data
 
@@ -192,7 +193,8 @@ class DANKClassifier(SVMClassifier, BaseHadamard):
         progress = FitProgress(self, X, y)
         base = training_gram(data, options)
         deadline = Deadline(progress, self.max_seconds)
-        functions = [adapt(problem, base, options, deadline) for problem in data.problems]
+        learn = adapt if self.partition is None else adapt_in_parts
+        functions = [learn(problem, base, options, deadline) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self
@@ -292,7 +294,8 @@ class DANKRegressor(SVMRegressor, BaseHadamard):
         progress = FitProgress(self, X, y)
         base = training_gram(data, options)
         deadline = Deadline(progress, self.max_seconds)
-        functions = [adapt(problem, base, options, deadline) for problem in data.problems]
+        learn = adapt if self.partition is None else adapt_in_parts
+        functions = [learn(problem, base, options, deadline) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self

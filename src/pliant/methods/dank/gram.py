@@ -117,7 +117,7 @@ def training_gram(data: TrainingData, options: HadamardOptions) -> TrainingGram:
     tau = options.tau
     if tau == "auto":
         tau = 0.0 if gram is None else PAPER_TAU
-    return TrainingGram(kernel, data.used, gram, psd, float(tau))
+    return TrainingGram(kernel=kernel, used=data.used, gram=gram, psd=psd, tau=float(tau))
 
 
 def _check_scales(kernel: Kernel, data: TrainingData, options: HadamardOptions) -> None:

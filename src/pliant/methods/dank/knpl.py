@@ -16,6 +16,7 @@ from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
 from pliant.methods.dank.fit import adapt, fit_options
 from pliant.methods.dank.gram import training_gram
 from pliant.methods.dank.machine import BaseHadamard
+from pliant.methods.dank.parts import adapt_in_parts
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.svm.problem import classification_data, regression_data
 
@@ -103,7 +104,8 @@ class KNPLClassifier(SVMClassifier, BaseHadamard):
         progress = FitProgress(self, X, y)
         base = training_gram(data, options)
         deadline = Deadline(progress, self.max_seconds)
-        functions = [adapt(problem, base, options, deadline) for problem in data.problems]
+        learn = adapt if self.partition is None else adapt_in_parts
+        functions = [learn(problem, base, options, deadline) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self
@@ -183,7 +185,8 @@ class KNPLRegressor(SVMRegressor, BaseHadamard):
         progress = FitProgress(self, X, y)
         base = training_gram(data, options)
         deadline = Deadline(progress, self.max_seconds)
-        functions = [adapt(problem, base, options, deadline) for problem in data.problems]
+        learn = adapt if self.partition is None else adapt_in_parts
+        functions = [learn(problem, base, options, deadline) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self

@@ -16,9 +16,9 @@ from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.kernels.base import made_of
 from pliant.kernels.standard import Precomputed
+from pliant.methods.dank.fit import KernelSolution, learned_function, maximise, solve_whole
 from pliant.methods.dank.gram import HadamardOptions, TrainingGram, gram_rows
 from pliant.methods.dank.problem import automatic_eta, hadamard_dual
-from pliant.methods.dank.whole import KernelSolution, maximise, solve_whole
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, DenseRows, without_intercept
 from pliant.methods.svm.parts import (
@@ -28,16 +28,16 @@ from pliant.methods.svm.parts import (
     kmeans_partition,
     solve_parts,
 )
-from pliant.methods.svm.problem import SVMProblem, WarmStart
+from pliant.methods.svm.problem import LearnedFunction, SVMProblem, WarmStart
 
 SMALL_PART = 2000
 """Largest part with a stored Gram matrix; rows on demand would save no time."""
 
 
-def solve_in_parts(
+def adapt_in_parts(
     problem: SVMProblem, base: TrainingGram, options: HadamardOptions, deadline: Deadline
-) -> KernelSolution:
-    """Learn one function in parts; if ``refine``, refine it on all points (DANK)."""
+) -> LearnedFunction:
+    """Learn beta and F for one problem in parts; with ``refine``, then on all points (DANK)."""
     settings = options.partition
     assert settings is not None
     if made_of(base.kernel, Precomputed):
@@ -48,16 +48,17 @@ def solve_in_parts(
     partition = kmeans_partition(problem.points, settings.n_parts, settings.random_state)
     solve = partial(_solve_all, problem, partition, base, options, deadline)
     eta = np.inf if options.eta == "auto" else float(options.eta) * options.eta_scale
-    solved = solve(eta, np.zeros(len(problem.target)))
+    solved, steps = solve(eta, np.zeros(len(problem.target))), 0
     if settings.refine:
         refined = _refine(problem, base, options, solved.beta, eta, deadline)
-        return replace(refined, parts=solved)
-    steps = 0
-    if options.eta == "auto" and not deadline(None):  # the first solutions are plain SVMs
-        steps = solved.n_iter
-        eta = automatic_eta(solved.beta) * options.eta_scale
-        solved = solve(eta, solved.beta)
-    return _combine(solved, eta, steps, deadline.expired)
+        solution = replace(refined, parts=solved)
+    else:
+        if options.eta == "auto" and not deadline(None):  # the first solutions are plain SVMs
+            steps = solved.n_iter
+            eta = automatic_eta(solved.beta) * options.eta_scale
+            solved = solve(eta, solved.beta)
+        solution = _combine(solved, eta, steps, deadline.expired)
+    return learned_function(problem, base, options, solution, deadline.expired)
 
 
 def _solve_all(

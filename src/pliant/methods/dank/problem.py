@@ -173,7 +173,13 @@ class HadamardDual:
         assert self.rule is not None
         fields, guess = self.quartic.fields(beta), 0 if known is None else len(known.values)
         value, f, spectrum = self.rule.minimum(self.plain.rows, beta, fields, guess, verify)
-        return DualPoint(beta, self.plain.gain(beta) + value, f, fields, spectrum)
+        return DualPoint(
+            beta=beta,
+            value=self.plain.gain(beta) + value,
+            f=f,
+            fields=fields,
+            spectrum=spectrum,
+        )
 
     def certificate(self, point: DualPoint) -> Certificate:
         """Return the tightest bound on the optimum from one point; values exclude h0.

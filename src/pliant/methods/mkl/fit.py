@@ -80,7 +80,7 @@ def training_grams(data: TrainingData, options: MKLOptions) -> Candidates:
         kernels = candidate_kernels(options.kernels, data.X, data.feature_names)
     kernels = normalized_kernels(kernels, data.X, options.normalize)
     grams = Grams(kernels, data.X, options.cache_mb, options.n_jobs)
-    return Candidates(kernels, grams, data.used)
+    return Candidates(kernels=kernels, grams=grams, samples=data.used)
 
 
 def learn_weights(
@@ -137,7 +137,9 @@ def _state_learning(
     """Build the problem for the shared weights."""
     # rows of each SVM's points in the Gram matrices
     places = [np.searchsorted(candidates.samples, problem.members) for problem in problems]
-    return WeightLearning(candidates.grams, places, problems, options.norm)
+    return WeightLearning(
+        grams=candidates.grams, places=places, problems=problems, norm=options.norm
+    )
 
 
 def _start_weights(

@@ -673,6 +673,11 @@ def _direction(
     # to all slopes does not change the solution
     linear = float(slopes.mean()) - slopes
     unit = max(TINY, min(1.0, float(np.abs(slopes).max())))
-    model = MarginDual(DenseRows(hessian / unit), linear / unit, -share * e, np.ones_like(e))
+    model = MarginDual(
+        rows=DenseRows(hessian / unit),
+        linear=linear / unit,
+        lower=-share * e,
+        upper=np.ones_like(e),
+    )
     change = smo.solve(model, tol=1e-9, max_iter=100_000).x
     return Direction(some, change, float(slopes @ change))

@@ -128,7 +128,13 @@ class MarginDual:
         # Each term is >= 0 up to rounding, by the Fenchel-Young inequality.
         terms = self.loss(r) + self.epsilon * np.abs(beta) - beta * r
         gap = float(np.maximum(0.0, terms.sum()))
-        return Certificate(value, gap if self.psd else np.nan, b, f + b, gap)
+        return Certificate(
+            value=value,
+            gap=gap if self.psd else np.nan,
+            intercept=b,
+            decision=f + b,
+            linearized_gap=gap,
+        )
 
     def loss(self, residual: Array) -> Array:
         """Return loss_i(r_i), shape (n,)."""
@@ -351,7 +357,13 @@ def svc_dual(rows: Rows, signs: Array, C: Array | float, *, psd: bool = True) ->
         True if the Gram matrix is positive semi-definite.
     """
     bound = signs * C
-    return MarginDual(rows, signs, np.minimum(bound, 0.0), np.maximum(bound, 0.0), psd=psd)
+    return MarginDual(
+        rows=rows,
+        linear=signs,
+        lower=np.minimum(bound, 0.0),
+        upper=np.maximum(bound, 0.0),
+        psd=psd,
+    )
 
 
 def svr_dual(
@@ -359,7 +371,9 @@ def svr_dual(
 ) -> MarginDual:
     """Return the dual of epsilon-regression; parameters as in `svc_dual`, with a real `target`."""
     bound = np.broadcast_to(np.asarray(C, dtype=np.float64), target.shape)
-    return MarginDual(rows, target, -bound, bound.copy(), epsilon, psd=psd)
+    return MarginDual(
+        rows=rows, linear=target, lower=-bound, upper=bound.copy(), epsilon=epsilon, psd=psd
+    )
 
 
 Pause: TypeAlias = Callable[[], object]

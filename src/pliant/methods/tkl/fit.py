@@ -57,67 +57,17 @@ def learn_kernel(
     problem: SVMProblem, family: Kernel, options: GKLOptions, callback: Callback
 ) -> LearnedFunction:
     """Learn P and the coefficients of one SVM, on all samples or, for a large problem, a subset."""
-    saddle_problem = state_saddle_problem(problem, family, options)
-    if saddle_problem.fits or len(problem.target) <= SUBSET:
-        result = learn_on_all(problem, family, saddle_problem, options, callback)
+    saddle = state_saddle_problem(problem, family, options)
+    if saddle.fits or len(saddle.points) <= SUBSET:
+        result = learn_on_all(saddle, options, callback)
         advice = result.status.value
     else:
-        result, advice = _learn_on_subset(problem, family, saddle_problem, options, callback)
+        result, advice = _learn_on_subset(saddle, options, callback)
     return learned_function(family, result, options, describe_gap(result, options, advice))
 
 
-def learn_on_all(
-    problem: SVMProblem,
-    family: Kernel,
-    saddle_problem: SaddleProblem,
-    options: GKLOptions,
-    callback: Callback,
-) -> Result[Saddle]:
-    """Learn P on all samples; with many samples, warm-start from the P of a subset."""
-    start, n_svms = None, 0
-    limits: dict[str, Any] = {"tol": options.tol, "callback": callback}
-    if len(problem.target) == 2:
-        # All feasible w are multiples of (1, -1), so the best P is the same for all w.
-        best = saddle_problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
-        return solve_given(saddle_problem, best, **limits)
-    limits["max_iter"] = options.max_iter
-    if len(problem.target) <= interior.MAX_SAMPLES:
-        small = interior.solve(saddle_problem, **limits)
-        if small is not None and small.status is not Status.IDLE:
-            return small
-        n_svms = 0 if small is None else small.n_iter
-    if len(problem.target) > 2000:
-        # The P of a subset is close to the final P, and steps on the subset are cheap.
-        subset = state_saddle_problem(_draw_subset(problem, 1000, options), family, options)
-        initial = low_rank.solve(subset, **limits | {"tol": max(1e-2, options.tol)})
-        start, n_svms = initial.x, n_svms + initial.n_iter
-    result = low_rank.solve(saddle_problem, start=start, **limits)
-    return replace(result, n_iter=result.n_iter + n_svms)
-
-
-def _learn_on_subset(
-    problem: SVMProblem,
-    family: Kernel,
-    saddle_problem: SaddleProblem,
-    options: GKLOptions,
-    callback: Callback,
-) -> tuple[Result[Saddle], str]:
-    """Learn P on a subset, then solve SVMs on all samples to certify the gap; return advice too."""
-    subset = subset_for_P(problem, options)
-    part = state_saddle_problem(subset, family, options)
-    initial = low_rank.solve(part, tol=options.tol, max_iter=options.max_iter, callback=callback)
-    # SVMs on all samples at the subset's P give a gap relative to the optimum over all P
-    result = solve_given(saddle_problem, initial.x, tol=options.tol, callback=callback)
-    early = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
-    advice = (
-        f"P was learned on {len(subset.target)} of {len(problem.target)} rows{early}; raise "
-        "cache_mb so that the full Gram matrix fits"
-    )
-    return replace(result, n_iter=result.n_iter + initial.n_iter), advice
-
-
 def state_saddle_problem(problem: SVMProblem, family: Kernel, options: GKLOptions) -> SaddleProblem:
-    """Build the saddle point problem in P and the coefficients of an SVM."""
+    """Build the saddle point problem in P and the coefficients of an SVM, on rescaled points."""
     if isinstance(family, Rescaled):
         problem = replace(problem, points=family.rescale(problem.points))
     return SaddleProblem(
@@ -128,20 +78,56 @@ def state_saddle_problem(problem: SVMProblem, family: Kernel, options: GKLOption
     )
 
 
-def subset_for_P(problem: SVMProblem, options: GKLOptions) -> SVMProblem:
-    """Return the problem on up to `SUBSET` random samples, for learning P."""
-    return _draw_subset(problem, SUBSET, options)
+def learn_on_all(saddle: SaddleProblem, options: GKLOptions, callback: Callback) -> Result[Saddle]:
+    """Learn P on all samples; with many samples, warm-start from the P of a subset."""
+    start, n_svms, m = None, 0, len(saddle.points)
+    limits: dict[str, Any] = {"tol": options.tol, "callback": callback}
+    if m == 2:
+        # All feasible w are multiples of (1, -1), so the best P is the same for all w.
+        best = saddle.oracle(np.array([1.0, -1.0]), 0.0).vectors
+        return solve_given(saddle, best, **limits)
+    limits["max_iter"] = options.max_iter
+    if m <= interior.MAX_SAMPLES:
+        small = interior.solve(saddle, **limits)
+        if small is not None and small.status is not Status.IDLE:
+            return small
+        n_svms = 0 if small is None else small.n_iter
+    if m > 2000:
+        # The P of a subset is close to the final P, and steps on the subset are cheap.
+        subset = draw_subset(saddle, options, 1000)
+        initial = low_rank.solve(subset, **limits | {"tol": max(1e-2, options.tol)})
+        start, n_svms = initial.x, n_svms + initial.n_iter
+    result = low_rank.solve(saddle, start=start, **limits)
+    return replace(result, n_iter=result.n_iter + n_svms)
 
 
-def _draw_subset(problem: SVMProblem, count: int, options: GKLOptions) -> SVMProblem:
-    """Return the problem on `count` random samples, with rescaled weights."""
-    m = len(problem.target)
+def _learn_on_subset(
+    saddle: SaddleProblem, options: GKLOptions, callback: Callback
+) -> tuple[Result[Saddle], str]:
+    """Learn P on a subset, then solve SVMs on all samples to certify the gap; return advice too."""
+    subset = draw_subset(saddle, options)
+    initial = low_rank.solve(subset, tol=options.tol, max_iter=options.max_iter, callback=callback)
+    # SVMs on all samples at the subset's P give a gap relative to the optimum over all P
+    result = solve_given(saddle, initial.x, tol=options.tol, callback=callback)
+    early = "" if initial.status is Status.CONVERGED else f" ({initial.status.value})"
+    advice = (
+        f"P was learned on {len(subset.points)} of {len(saddle.points)} rows{early}; raise "
+        "cache_mb so that the full Gram matrix fits"
+    )
+    return replace(result, n_iter=result.n_iter + initial.n_iter), advice
+
+
+def draw_subset(
+    saddle: SaddleProblem, options: GKLOptions, count: int | None = None
+) -> SaddleProblem:
+    """Return the problem on up to `count` random samples (`SUBSET`), with rescaled weights."""
+    m, count = len(saddle.points), SUBSET if count is None else count
     if count >= m:
-        return problem
-    rows = _draw_rows(problem.target, count, check_random_state(options.random_state))
-    subset = problem.subset(rows)
+        return saddle
+    rows = _draw_rows(saddle.svm.target, count, check_random_state(options.random_state))
+    subset = saddle.svm.subset(rows)
     # for k of m samples, C m/k keeps the balance between the losses and the norm
-    return replace(subset, weights=subset.weights * (m / len(rows)))
+    return replace(saddle, svm=replace(subset, weights=subset.weights * (m / len(rows))))
 
 
 def _draw_rows(target: Array, count: int, random: np.random.RandomState) -> Indices:

@@ -16,10 +16,10 @@ from pliant.methods.svm.problem import LearnedFunction, SVMProblem
 from pliant.methods.tkl.fit import (
     GKLOptions,
     describe_gap,
+    draw_subset,
     learn_on_all,
     learned_function,
     state_saddle_problem,
-    subset_for_P,
 )
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
@@ -32,13 +32,13 @@ def learn_in_parts(
     """Learn P on a subset, then solve an SVM on each part."""
     settings = options.partition
     assert settings is not None
-    saddle_problem = state_saddle_problem(problem, family, options)
-    initial, advice = _learn_first(problem, family, saddle_problem, options, callback)
-    partition = kmeans_partition(saddle_problem.points, settings.n_parts, settings.random_state)
-    factor = saddle_problem.scaled(initial.x)  # Q = F F' of trace n_P
+    saddle = state_saddle_problem(problem, family, options)
+    initial, advice = _learn_first(saddle, options, callback)
+    partition = kmeans_partition(saddle.points, settings.n_parts, settings.random_state)
+    factor = saddle.scaled(initial.x)  # Q = F F' of trace n_P
 
     def state_part(part: int) -> SaddleProblem:
-        return state_saddle_problem(problem.subset(partition.members(part)), family, options)
+        return replace(saddle, svm=saddle.svm.subset(partition.members(part)))
 
     solved = solve_parts(
         _solve_part,
@@ -65,24 +65,15 @@ def learn_in_parts(
 
 
 def _learn_first(
-    problem: SVMProblem,
-    family: Kernel,
-    saddle_problem: SaddleProblem,
-    options: GKLOptions,
-    callback: Callback,
+    saddle: SaddleProblem, options: GKLOptions, callback: Callback
 ) -> tuple[Result[Saddle], str]:
     """Learn P for all parts, on all samples or a subset; return advice for an open gap too."""
-    subset = subset_for_P(problem, options)
-    if subset is problem:
-        whole = learn_on_all(problem, family, saddle_problem, options, callback)
+    subset = draw_subset(saddle, options)
+    if subset is saddle:
+        whole = learn_on_all(saddle, options, callback)
         return whole, whole.status.value
-    result = low_rank.solve(
-        state_saddle_problem(subset, family, options),
-        tol=options.tol,
-        max_iter=options.max_iter,
-        callback=callback,
-    )
-    rows = f"{len(subset.target)} of {len(problem.target)} rows"
+    result = low_rank.solve(subset, tol=options.tol, max_iter=options.max_iter, callback=callback)
+    rows = f"{len(subset.points)} of {len(saddle.points)} rows"
     return result, f"P was learned on {rows}; {result.status.value}"
 
 

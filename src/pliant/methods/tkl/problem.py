@@ -133,7 +133,7 @@ class SaddleProblem:
         matrix = self.quadratic(w)
         values, vectors = last_eigenpairs(matrix, min(count, self.size))
         lower = self.lower_bound(matrix, gain, top=float(values[-1]))
-        return Oracle(matrix, vectors[:, ::-1], values[::-1], lower)
+        return Oracle(matrix=matrix, vectors=vectors[:, ::-1], values=values[::-1], lower=lower)
 
     def lower_bound(self, matrix: Array, gain: float, top: float | None = None) -> float:
         """Compute the lower bound from `matrix` = `quadratic(w)` and `gain` <= kappa(w).

@@ -106,8 +106,15 @@ def solve(
         if status is not None:
             break
         state.improve(violation or 0.0)
-    value, gap = certificate.value, certificate.gap
-    return Result(state.beta, value, gap, state.n_iter, status, state.history, certificate)
+    return Result(
+        x=state.beta,
+        value=certificate.value,
+        gap=certificate.gap,
+        n_iter=state.n_iter,
+        status=status,
+        history=state.history,
+        certificate=certificate,
+    )
 
 
 class _Stopped(Exception):
