@@ -18,7 +18,8 @@ from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.estimators import MKLClassifier, MKLRegressor
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import SketchedKernelRidge, SketchedKernelRidgeClassifier
-from pliant.methods.supervised.embedding import Components, KernelEmbedding
+from pliant.methods.supervised.components import Components
+from pliant.methods.supervised.embedding import KernelEmbedding
 from pliant.methods.supervised.learned_kernel import LearnedKernelClassifier
 from pliant.methods.supervised.learner import LogDetKernel
 from pliant.methods.supervised.log_det import LogDetLearner
