@@ -8,6 +8,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pliant.core import linalg
 from pliant.core.linalg import (
+    DiagonalPlusLowRank,
     eigenvalue,
     last_eigenpairs,
     nearest_rows,
@@ -88,6 +89,41 @@ def test_lanczos_gives_up_on_clustered_eigenvalues(monkeypatch):
         np.testing.assert_allclose(values, spectrum[:2], atol=1e-12)
         np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
         assert len(products) <= (0 if limit > 400 else 500)
+
+
+def structured(n, r, seed):
+    """Return a diagonal matrix plus one of rank r, with an indefinite and singular middle."""
+    rng = np.random.default_rng(seed)
+    middle = rng.normal(size=(r, r))
+    middle += middle.T
+    middle[-1] = middle[:, -1] = 0.0
+    return DiagonalPlusLowRank(rng.normal(size=n), rng.normal(size=(n, r)), middle)
+
+
+@pytest.mark.parametrize(("n", "k"), [(20, 3), (200, 1), (200, 4), (200, 100)])
+def test_a_diagonal_plus_low_rank_has_the_eigenpairs_of_its_array(n, k):
+    matrix = structured(n, 4, seed=n + k)
+    unit = np.random.default_rng(0).normal(size=n)
+    unit /= np.linalg.norm(unit)
+    P = np.eye(n) - np.outer(unit, unit)
+    dense = np.diag(matrix.diagonal) + matrix.factor @ matrix.middle @ matrix.factor.T
+    for ours, theirs in ((matrix, dense), (matrix.projected(unit), P @ dense @ P)):
+        np.testing.assert_allclose(ours.toarray(), theirs, atol=1e-11)
+        np.testing.assert_allclose(ours.times(P), theirs @ P, atol=1e-11)
+        every = np.linalg.eigvalsh(theirs)
+        values, vectors = ours.top_eigenpairs(k)
+        np.testing.assert_allclose(values, every[::-1][:k], atol=1e-10)
+        np.testing.assert_allclose(theirs @ vectors, vectors * values, atol=1e-9)
+        for bound in np.quantile(every, [0.03, 0.41, 0.77, 0.99]) + 1e-6:
+            assert ours.count_above(bound) == (every > bound).sum()
+
+
+def test_lanczos_does_not_miss_an_equal_eigenvalue():
+    """From one start vector, exact iterations find one eigenvector of a double eigenvalue."""
+    matrix = DiagonalPlusLowRank(np.ones(300), np.eye(300)[:, :2], 4.0 * np.eye(2))
+    values, vectors = matrix.top_eigenpairs(3)
+    np.testing.assert_allclose(values, [5.0, 5.0, 1.0], rtol=1e-12)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(3), atol=1e-10)
 
 
 def test_the_nearest_of_centres_is_found_for_near_and_far_points():

@@ -19,7 +19,8 @@ from pliant.methods.mkl.mkl import MKLClassifier, MKLRegressor
 from pliant.methods.path import C_path
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import SketchedKernelRidge, SketchedKernelRidgeClassifier
-from pliant.methods.supervised.embedding import Components, KernelEmbedding
+from pliant.methods.supervised.components import Components
+from pliant.methods.supervised.embedding import KernelEmbedding
 from pliant.methods.supervised.information import SideInformation
 from pliant.methods.supervised.learned_kernel import LearnedKernelClassifier
 from pliant.methods.supervised.learner import LogDetKernel

@@ -13,7 +13,15 @@ from pliant.core.progress import Status
 from pliant.core.threads import blas_limited
 from pliant.kernels import Gaussian, Laplacian, Scaled
 from pliant.methods.ridge import rows as blocks
-from pliant.methods.ridge.problem import Preconditioner, Solver, cg_limit, factorize, sample_centres
+from pliant.methods.ridge.problem import (
+    Costs,
+    Preconditioner,
+    Solver,
+    Targets,
+    factorize,
+    sample_centres,
+    sample_rows,
+)
 from pliant.methods.ridge.rows import (
     KernelValues,
     MemoryRows,
@@ -221,10 +229,55 @@ def test_after_its_patience_it_solves_at_once():
     assert (stopped.solve().status, stopped.n_iter) == (Status.STOPPED, 2)
 
 
+@blas_limited  # as fits do
+def test_a_sample_replaces_the_centres_at_its_limit():
+    problem, gaps = dense(spread=8.0), np.full(3, 1e-6)
+    near = np.linalg.inv(problem.matrix + 0.1 * np.eye(30) * np.diag(problem.matrix))
+    problem.sampled_inverse = lambda: lambda r: near @ r
+    result = Solver(problem, gaps, 500, quietly, None, 4).solve()
+    assert result.status is Status.CONVERGED
+    plain = Solver(dense(spread=8.0), gaps, 500, quietly).solve()
+    assert result.n_iter < plain.n_iter
+    problem.sampled_inverse = problem.inverse
+    at_once = Solver(problem, gaps, 500, quietly, None, 0).solve()
+    assert at_once.status is Status.CONVERGED
+    assert at_once.n_iter <= 3
+
+
+def limit(shape, n_targets, kept):
+    return Costs.of(Gaussian(), shape, n_targets, kept).limit(1000, 1000)
+
+
 def test_patience_is_the_cost_of_the_matrix_in_iterations():
-    few = cg_limit(Gaussian(), 10, n_centres=20, n_targets=1, kept=0.0)
-    many = cg_limit(Gaussian(), 10, n_centres=2000, n_targets=1, kept=0.0)
-    kept = cg_limit(Gaussian(), 10, n_centres=2000, n_targets=1, kept=1.0)
-    targets = cg_limit(Gaussian(), 10, n_centres=2000, n_targets=400, kept=1.0)
+    few = limit((20, 10), n_targets=1, kept=0.0)
+    many = limit((2000, 10), n_targets=1, kept=0.0)
+    kept = limit((2000, 10), n_targets=1, kept=1.0)
+    targets = limit((2000, 10), n_targets=400, kept=1.0)
     assert few == targets == 0
     assert 30 < many < kept < 200
+
+
+def test_a_sample_is_larger_if_passes_are_expensive():
+    costs = Costs.of(Gaussian(), (1000, 10), n_targets=1, kept=0.0)
+    sizes = [costs.sample_size(n, 1000) for n in (500, 10_000, 10**5, 10**6, 10**8)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 500
+    assert 4000 <= sizes[2] < sizes[3] < sizes[4]
+
+
+def test_a_sample_has_the_weight_and_nearly_the_normal_matrix_of_all_rows():
+    rng = np.random.default_rng(0)
+    points, weights = rng.uniform(-1, 1, (8000, 3)), rng.uniform(0.0, 3.0, 8000)
+    kernel, centres = Gaussian(1.0), points[:15].copy()
+    factor, values = factorize(kernel, centres), KernelValues(kernel, centres)
+    values = KernelValues(kernel, centres[factor.order])
+    targets = Targets.scaled(rng.normal(size=(8000, 1)), weights, True)
+    sample = sample_rows(points, targets, values, 4000)
+    assert len(np.unique(sample.X, axis=0)) == 4000
+    assert sample.weights.sum() == pytest.approx(targets.weights.sum())
+    every = MemoryRows(points, targets.values, targets.weights, values)
+    arguments = factor.triangle, np.zeros(15), factor.scale
+    ours, whole = (each.total(normal_matrix, *arguments)[0] for each in (sample, every))
+    lower = np.triu(ours, 1).T, np.triu(whole, 1).T
+    ratios = np.linalg.eigvals(np.linalg.solve(whole + lower[1], ours + lower[0])).real
+    assert 0.7 < ratios.min() <= ratios.max() < 1.4

@@ -18,7 +18,8 @@ from pliant import (
 )
 from pliant.kernels import Gaussian
 from pliant.methods.supervised.embedding import BETAS, STRENGTHS
-from pliant.methods.supervised.scg import DEFAULT_STRENGTH, SCGLogDetPath
+from pliant.methods.supervised.scg import DEFAULT_STRENGTH
+from pliant.methods.supervised.scg_folds import FoldSpectrum
 from tests.methods.supervised.test_scg import assert_close, data, known_of
 
 LEARNERS = {
@@ -129,23 +130,20 @@ def test_pairs_improve_held_out_accuracy():
 
 
 def test_folds_do_not_use_held_out_labels(monkeypatch):
-    """The graph of a fold contains no held-out point."""
+    """The graphs of a fold contain no held-out point."""
     seen = []
-    original = SCGLogDetPath.gram
+    original = FoldSpectrum.on_graph
 
-    def spy(self, information, *args, **kwargs):
-        seen.append(information.known)
-        return original(self, information, *args, **kwargs)
+    def spy(self, graph):
+        seen.append(graph.members)
+        return original(self, graph)
 
-    monkeypatch.setattr(SCGLogDetPath, "gram", spy)
+    monkeypatch.setattr(FoldSpectrum, "on_graph", spy)
     X, y = data()
     KernelEmbedding(SCGLogDetLearner(), betas=(1.0,)).fit(X, y)
-    assert len(seen) == 5 * len(STRENGTHS)
-    hidden = [np.setdiff1d(np.arange(40), known) for known in seen]
-    assert all(len(rows) == 8 for rows in hidden)
-    np.testing.assert_array_equal(
-        np.sort(np.concatenate(hidden)), np.repeat(np.arange(40), len(STRENGTHS))
-    )
+    hidden = [np.setdiff1d(np.arange(40), members) for members in seen]
+    assert [len(rows) for rows in hidden] == [8] * 5
+    np.testing.assert_array_equal(np.sort(np.concatenate(hidden)), np.arange(40))
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4, 1e6])

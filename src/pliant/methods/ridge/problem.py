@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from functools import partial
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf, dtrtrs
+from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.linalg import mirror
 from pliant.core.progress import Progress, Result, Status
@@ -19,6 +21,8 @@ from pliant.kernels.standard import Gaussian
 from pliant.methods.ridge.rows import (
     Data,
     KernelRows,
+    KernelValues,
+    MemoryRows,
     column_sums,
     normal_matrix,
     product,
@@ -195,6 +199,17 @@ class Targets(NamedTuple):
         return cls(values, means, units, weights, largest)
 
 
+def sample_rows(X: Data, targets: Targets, values: KernelValues, size: int) -> MemoryRows:
+    """Draw `size` distinct rows for a preconditioner, with weights scaled to the sum of all.
+
+    The generator is fixed: the rows affect the number of iterations, not the solution.
+    """
+    numbers = np.sort(sample_without_replacement(len(targets.weights), size, random_state=0))
+    weights = targets.weights[numbers]
+    weights *= targets.weights.sum() / weights.sum()
+    return MemoryRows(take_rows(X, numbers), targets.values[numbers], weights, values)
+
+
 class RidgeCertificate(NamedTuple):
     """Bounds on the suboptimality of coefficients, for each of t targets.
 
@@ -216,10 +231,12 @@ class SketchedEquations:
     Their solution minimises sum_i s_i (y_i - z_i'w)^2 + ridge |w|^2 for each target, with
     K_mm = scale U'U and ridge = alpha / scale > 0. mu = 0 unless `centred`. Iterations use the
     kernel values of `rows`; certificates use those of `exact`, which are at least as accurate.
+    `sample` draws rows for a preconditioner, whose weights have the sum of all weights.
     """
 
     rows: KernelRows
     exact: KernelRows
+    sample: Callable[[], MemoryRows]
     centres: Centres
     factor: CentreFactor
     ridge: float
@@ -267,11 +284,18 @@ class SketchedEquations:
         covariance = self.factor.covariance(self.centres.weights, self.centred)
         return Preconditioner(covariance, self.ridge)
 
+    def sampled_inverse(self) -> Precondition:
+        """Return the inverse with the sample of k rows instead of all rows in Z'SZ; O(k r^2)."""
+        return self._inverse_from(self.sample())
+
     def inverse(self) -> Precondition:
         """Return the inverse of Z'SZ + ridge I, in one pass over all rows; O(n r^2)."""
         self.n_passes += 1
+        return self._inverse_from(self.exact)
+
+    def _inverse_from(self, rows: KernelRows) -> Precondition:
         factor = self.factor
-        total = self.exact.total(normal_matrix, factor.triangle, self.means, factor.scale)
+        total = rows.total(normal_matrix, factor.triangle, self.means, factor.scale)
         return Preconditioner(total[0], self.ridge)
 
     def _expanded(self, w: Array) -> tuple[Array, Array]:
@@ -284,29 +308,57 @@ class SketchedEquations:
         return self.factor.features((sums - np.outer(self.means, ones)) / self.factor.scale)
 
 
-def cg_limit(kernel: Kernel, n_features: int, n_centres: int, n_targets: int, kept: float) -> int:
-    """Return the number of iterations that cost as much as the normal matrix; 0 if below 5.
+class Costs(NamedTuple):
+    """Estimated costs in nanoseconds per row, so that fits do not depend on measured times."""
 
-    At this limit, the solver switches to the normal matrix, so a fit costs at most twice as much as
-    with the cheaper method. A fraction `kept` of the kernel values is kept between passes. Costs
-    are estimated, not timed, so that fits are reproducible.
-    """
-    # Nanoseconds per row-centre pair, on one core of an AMD EPYC. A Gaussian value takes 1.5
-    # plus .06 per feature; a value of another kernel, 1 (linear) to 40 (SCG-LDK, DANK). An
-    # iteration reads a kept value (.8) and computes two products per target (.25). The normal
-    # matrix takes a triangular solve and a rank-one update per centre (.05).
-    value = 1.5 + 0.06 * n_features if isinstance(kernel, Gaussian) else 10.0
-    iteration = (1.0 - kept) * value + kept * 0.8 + 0.25 * n_targets
-    number = math.ceil((0.05 * n_centres + value) / iteration)
-    return 0 if number < 5 else number
+    iteration: float
+    normal_matrix: float
+
+    @classmethod
+    def of(cls, kernel: Kernel, shape: tuple[int, int], n_targets: int, kept: float) -> Self:
+        """Estimate the costs for centres of a shape (m, d).
+
+        A fraction `kept` of the kernel values is kept between passes.
+        """
+        n_centres, n_features = shape
+        # Nanoseconds per row-centre pair, on one core of an AMD EPYC. A Gaussian value takes 1.5
+        # plus .06 per feature; a value of another kernel, 1 (linear) to 40 (SCG-LDK, DANK). An
+        # iteration reads a kept value (.8) and computes two products per target (.25). The normal
+        # matrix takes a triangular solve and a rank-one update per centre (.05).
+        value = 1.5 + 0.06 * n_features if isinstance(kernel, Gaussian) else 10.0
+        iteration = (1.0 - kept) * value + kept * 0.8 + 0.25 * n_targets
+        return cls(n_centres * iteration, n_centres * (0.05 * n_centres + value))
+
+    def sample_size(self, n_rows: int, n_centres: int) -> int:
+        """Return the number of rows k of the preconditioner with the least cost of a fit.
+
+        For m centres and random rows, eigenvalues of the preconditioned matrix lie within
+        (1 -+ e)^2, e = sqrt(m / k), so that an iteration reduces the error by the factor e.
+        """
+        sizes = [n_centres * 2**power for power in range(2, 8)]
+        return min(min(sizes, key=partial(self._cost, n_rows, n_centres)), n_rows)
+
+    def _cost(self, n_rows: int, n_centres: int, size: int) -> float:
+        iterations = math.log(1e6) / math.log(math.sqrt(size / n_centres))
+        return size * self.normal_matrix + iterations * n_rows * self.iteration
+
+    def limit(self, n_rows: int, size: int) -> int:
+        """Return the number of iterations that cost as much as the normal matrix of `size` rows.
+
+        It is 0 if below 5. At this limit, the solver switches to this matrix, so a fit costs at
+        most twice as much as with the cheaper method.
+        """
+        number = math.ceil(size * self.normal_matrix / (n_rows * self.iteration))
+        return 0 if number < 5 else number
 
 
 @dataclass(eq=False)
 class Solver:
     """Conjugate gradients for all t right-hand sides of a problem, starting from zero.
 
-    Iterations end when the gap of each target is at most its entry in `gaps`. After `cg_limit`
-    iterations (never if None), the exact inverse replaces the preconditioner.
+    Iterations end when the gap of each target is at most its entry in `gaps`. The preconditioner
+    is that of the centres, that of the sample after `sample_limit` iterations, and the exact
+    inverse after `cg_limit` iterations (never if None).
     """
 
     problem: SketchedEquations
@@ -314,8 +366,10 @@ class Solver:
     max_iter: int
     callback: Callback
     cg_limit: int | None = None
+    sample_limit: int | None = None
     n_iter: int = field(default=0, init=False)
     stopped: bool = field(default=False, init=False)
+    sampled: bool = field(default=False, init=False)
     direct: bool = field(default=False, init=False)
     precondition: Precondition | None = field(default=None, init=False)
     history: list[Progress] = field(default_factory=list, init=False)
@@ -330,6 +384,9 @@ class Solver:
             if self._at_cg_limit():
                 self.precondition = None  # free its memory
                 self.precondition, self.direct = self.problem.inverse(), True
+            elif self._at_sample_limit():
+                self.precondition = None
+                self.precondition, self.sampled = self.problem.sampled_inverse(), True
             start, last = w, proof
             w = start + self._correction(proof)
             proof = self._certify(w)
@@ -363,9 +420,16 @@ class Solver:
         """Return True if the exact inverse must replace the preconditioner."""
         return self.cg_limit is not None and not self.direct and self.n_iter >= self.cg_limit
 
+    def _at_sample_limit(self) -> bool:
+        """Return True if the sample must replace the centres in the preconditioner."""
+        if self.sampled or self.direct or self.sample_limit is None:
+            return False
+        return self.n_iter >= self.sample_limit
+
     def _must_end(self) -> bool:
-        """Return True after a stop request, or at `max_iter` or `cg_limit` iterations."""
-        return self.stopped or self.n_iter >= self.max_iter or self._at_cg_limit()
+        """Return True after a stop request, or at `max_iter` iterations or another limit."""
+        ended = self.stopped or self.n_iter >= self.max_iter
+        return ended or self._at_cg_limit() or self._at_sample_limit()
 
     def _correction(self, certificate: RidgeCertificate) -> Array:
         """Solve A d = g approximately for the gradient g, directly or iteratively; return d."""

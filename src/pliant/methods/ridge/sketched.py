@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -47,14 +48,16 @@ from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gamma, KernelLike, as_kernel
 from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
+    CentreFactor,
     Centres,
+    Costs,
     RidgeCertificate,
     SketchedEquations,
     Solver,
     Targets,
-    cg_limit,
     factorize,
     sample_centres,
+    sample_rows,
 )
 from pliant.methods.ridge.rows import (
     Data,
@@ -196,7 +199,17 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         rows = exact = rows_of(KernelValues(kernel, kept, self.dtype), float(self.cache_mb))
         if self.dtype == "float32":
             exact = rows_of(KernelValues(kernel, kept), 0.0)
-        return SketchedEquations(rows, exact, centres, factor, ridge, targets, centred)
+        size = self._costs(kernel, rows, targets, factor)[1]
+        sample = partial(sample_rows, data, targets, KernelValues(kernel, kept), size)
+        return SketchedEquations(rows, exact, sample, centres, factor, ridge, targets, centred)
+
+    def _costs(
+        self, kernel: Kernel, rows: KernelRows, targets: Targets, factor: CentreFactor
+    ) -> tuple[Costs, int]:
+        """Return the costs of a fit, and the number of rows of a preconditioner."""
+        (n, t), m = targets.values.shape, factor.rank
+        costs = Costs.of(kernel, (m, self.n_features_in_), t, rows.n_kept / n)
+        return costs, costs.sample_size(n, m)
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
         if isinstance(self.centers, str):
@@ -208,15 +221,14 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     def _solve(
         self, problem: SketchedEquations, kernel: Kernel, callback: Callback
     ) -> Result[RidgeCertificate]:
-        iterations: int | None = {"cg": None, "direct": 0}.get(self.solver)
-        if self.solver == "auto":
-            n, t = problem.targets.values.shape
-            share, m = problem.rows.n_kept / n, problem.factor.rank
-            iterations = cg_limit(kernel, self.n_features_in_, m, t, share)
+        costs, size = self._costs(kernel, problem.rows, problem.targets, problem.factor)
+        n = len(problem.targets.weights)
+        iterations: int | None = {"cg": None, "direct": 0}.get(self.solver, costs.limit(n, n))
+        sampled = costs.limit(n, size) if size < n else None
         # gap / weights.sum() bounds the mean squared difference from the optimal predictions, and
         # `squares` is the variance of the target times weights.sum().
         gaps = float(self.tol) ** 2 * problem.squares
-        return Solver(problem, gaps, int(self.max_iter), callback, iterations).solve()
+        return Solver(problem, gaps, int(self.max_iter), callback, iterations, sampled).solve()
 
     def _store(
         self,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from numpy.random import RandomState
+from scipy.spatial import KDTree
 from sklearn.metrics import roc_auc_score
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 from pliant.core.typing import Array, Indices, Mask
@@ -27,8 +27,16 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gamma, KernelLike
-from pliant.methods.supervised.information import GRAPHS, GraphKind, SideInformation, check_exponent
+from pliant.methods.supervised.components import Components
+from pliant.methods.supervised.information import (
+    GRAPHS,
+    GraphKind,
+    LabelGraph,
+    SideInformation,
+    check_exponent,
+)
 from pliant.methods.supervised.learner import KernelLearner, LearnedGram, LogDetKernel, PSDPart
+from pliant.methods.supervised.scg_folds import FoldSpectrum
 from pliant.methods.supervised.scg_problem import SCGLogDet, SCGLogDetPath, graph_size
 
 Candidate: TypeAlias = tuple[float, float]
@@ -245,20 +253,28 @@ def score_candidates(
     gram: Array,
     known: SideInformation,
     candidates: Sequence[Candidate],
-    embed: Embed | None = None,
     *,
     graph: GraphKind,
     scale_strength: bool,
     rng: RandomState,
+    n_components: int | None = None,
+    center: bool = True,
 ) -> Array:
     """Return the mean score of each candidate over the folds; nan if no fold has a score.
 
     The score is the accuracy on held-out labels of a support vector machine with C = 1 or, with
-    `embed`, of a nearest-neighbour classifier on the components. For pairs, it is the area under
-    the ROC curve of distances. `gram` is the base kernel matrix on the points of `known`. `graph`
-    and `scale_strength` are parameters of `SCGLogDetLearner`.
+    `n_components`, of a nearest-neighbour classifier on the components, centred if `center`. For
+    pairs, it is the area under the ROC curve of distances. `gram` is the base kernel matrix on the
+    points of `known`. `graph` and `scale_strength` are parameters of `SCGLogDetLearner`.
     """
-    folds = _assign_folds(known, rng)
+    folds, embed = _assign_folds(known, rng), None
+    if n_components is not None:
+        embed = partial(Components.of_gram, n_components=n_components, center=center)
+        if known.labels is not None and graph == "labeled":
+            scores = _score_embeddings(
+                gram, known, folds, candidates, n_components, center, scale_strength
+            )
+            return _mean_over_folds(scores)
     path = SCGLogDetPath(gram)
     score = _score_labels if known.labels is not None else _score_pairs
     scores = np.empty((len(candidates), N_FOLDS))
@@ -268,9 +284,13 @@ def score_candidates(
         )
         for fold in range(N_FOLDS):
             row[fold] = score(learn, known, folds == fold, embed)
-    # omit folds without any score; a candidate that fails in another fold gets nan
+    return _mean_over_folds(scores)
+
+
+def _mean_over_folds(scores: Array) -> Array:
+    """Return the mean of each row; nan if a candidate fails in a fold that scores another one."""
     scores = scores[:, ~np.isnan(scores).all(axis=0)]
-    return scores.mean(axis=1) if scores.size else np.full(len(candidates), np.nan)
+    return scores.mean(axis=1) if scores.size else np.full(len(scores), np.nan)
 
 
 def _assign_folds(known: SideInformation, rng: RandomState) -> Indices:
@@ -284,33 +304,83 @@ def _assign_folds(known: SideInformation, rng: RandomState) -> Indices:
     return folds
 
 
+def _split_labels(known: SideInformation, held: Mask) -> tuple[Indices, Indices] | None:
+    """Return the training and held-out rows; None if the labels cannot be held out."""
+    labels, rows = known.labels, known.known
+    assert labels is not None
+    train, test = rows[~held], rows[held]
+    # the training rows need at least two classes, one of which must be among the held-out rows
+    if not np.isin(labels[test], labels[train]).any() or len(np.unique(labels[train])) < 2:
+        return None
+    return train, test
+
+
+def _score_embeddings(
+    gram: Array,
+    known: SideInformation,
+    folds: Indices,
+    candidates: Sequence[Candidate],
+    n_components: int,
+    center: bool,
+    scale_strength: bool,
+) -> Array:
+    """Return the accuracy of each candidate and fold on held-out labels, for graphs of labels.
+
+    Each fold takes one eigendecomposition of the base kernel matrix, O(n^3), and each candidate
+    O(n^2) for products of few columns.
+    """
+    labels, scores = known.labels, np.full((len(candidates), N_FOLDS), np.nan)
+    assert labels is not None
+    for fold in range(N_FOLDS):
+        split = _split_labels(known, folds == fold)
+        if split is None:
+            continue
+        train, test = split
+        spectrum = FoldSpectrum.of(gram, train, test)
+        size = graph_size(gram.diagonal()[train]) if scale_strength else 1.0
+        kernels = {
+            beta: spectrum.on_graph(LabelGraph(train, labels[train], beta))
+            for beta in {beta for _, beta in candidates}
+        }
+        for row, (strength, beta) in zip(scores, candidates, strict=True):
+            with suppress(ValueError, np.linalg.LinAlgError):  # too few components
+                points, new = kernels[beta].embed(strength / size, n_components, center=center)
+                row[fold] = neighbor_accuracy(points, labels[train], new, labels[test])
+    return scores
+
+
+def neighbor_accuracy(points: Array, labels: Indices, new: Array, truth: Indices) -> float:
+    """Return the accuracy of a vote of the five nearest points; the lowest class wins a tie.
+
+    Raise ValueError if a point is not finite.
+    """
+    if not (np.isfinite(points).all() and np.isfinite(new).all()):
+        raise ValueError("expected finite components")
+    _, nearest = KDTree(points).query(new, np.arange(1, min(5, len(points)) + 1))
+    votes = (labels[nearest][:, :, None] == np.arange(labels.max() + 1)).sum(axis=1)
+    return float(np.mean(votes.argmax(axis=1) == truth))
+
+
 def _score_labels(
     learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out labels; nan if they cannot be held out."""
-    labels, rows = known.labels, known.known
-    assert labels is not None
-    test, train = rows[held], rows[~held]
-    # the training rows need at least two classes, one of which must be among the held-out rows
-    if not np.isin(labels[test], labels[train]).any() or len(np.unique(labels[train])) < 2:
+    labels, split = known.labels, _split_labels(known, held)
+    if labels is None or split is None:
         return math.nan
+    train, test = split
     visible = np.full(known.n_samples, -1)
     visible[train] = labels[train]
     gram = learn(SideInformation.from_labels(visible, unlabeled=-1), columns=train)
     train_inputs, test_inputs = gram[train], gram[test]
-    model: Any = SVC(kernel="precomputed")
     try:
-        if embed is None:
-            scale = unit_scale(train_inputs)
-            train_inputs, test_inputs = scale * train_inputs, scale * test_inputs
-        else:
+        if embed is not None:
             components = embed(train_inputs)
-            train_inputs, test_inputs = components(train_inputs), components(test_inputs)
-            model = KNeighborsClassifier(min(5, len(train)))
-        with warnings.catch_warnings():  # about classes with few points
-            warnings.simplefilter("ignore", UserWarning)
-            predicted = model.fit(train_inputs, labels[train]).predict(test_inputs)
-        return float(np.mean(predicted == labels[test]))
+            points, new = components(train_inputs), components(test_inputs)
+            return neighbor_accuracy(points, labels[train], new, labels[test])
+        scale = unit_scale(train_inputs)
+        model = SVC(kernel="precomputed").fit(scale * train_inputs, labels[train])
+        return float(np.mean(model.predict(scale * test_inputs) == labels[test]))
     except ValueError:  # too few components, or values that SVC rejects
         return math.nan
 
