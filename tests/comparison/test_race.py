@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 from multiprocessing import Pipe
 
@@ -288,6 +289,17 @@ def sample():
     return Sample.of(X, (X[:, 0] > 0).astype(int))
 
 
+@pytest.fixture
+def apart():
+    """Let cells run in other processes, which take seconds to start."""
+
+
+@pytest.fixture(autouse=True)
+def _here(request, monkeypatch):
+    if "apart" not in request.fixturenames:
+        monkeypatch.setattr(cells, "starts_processes", lambda: False)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _no_process_is_left():
     yield
@@ -408,7 +420,7 @@ def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
     assert steps[1].mean == found.result.expected.mean
 
 
-@pytest.mark.parametrize("late", [(), ("linear",), ("linear", "forest")])
+@pytest.mark.parametrize("late", [("linear",), ("linear", "forest")])
 def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
     """The blend of the others has their own weights, and the result names it."""
 
@@ -417,7 +429,9 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
         return None if learner.name in late else fit_here(sample, protocol, [learner], rows)[0]
 
     names = ["lab-rbf", "linear", "forest"]
+    few = {"lab-rbf": {"n_members": 2, "max_iter": 5}, "forest": {"n_estimators": 20}}
     known = {**METHODS, **BASELINES}
+    known |= {name: replace(known[name], given=given) for name, given in few.items()}
     monkeypatch.setattr("pliant.tables.comparison.blend.LEAST", 0.0)
     monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     monkeypatch.setattr("pliant.tables.comparison.race.fit_whole", fit_some)
@@ -448,6 +462,7 @@ def test_a_budget_chooses_the_folds(folds, left, expected):
     assert _affordable_folds(folds, 10.0, left) == expected
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_fit_to_all_rows_is_stopped_at_the_end(sample):
     now, linear = time.monotonic(), BASELINES["linear"]
     assert fit_whole(sample, PROTOCOL, linear, now - 1.0) is None
@@ -485,6 +500,7 @@ def test_the_size_of_a_model_is_that_of_its_pickle(n):
     assert cells._pickled_size(model) == file.tell()
 
 
+@pytest.mark.usefixtures("apart")
 def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):
     cache, dies = tmp_path / "cells.jsonl", trouble("die")
     crashed = perform_apart(sample, PROTOCOL, dies, Cell("die", 0, 0))
@@ -498,6 +514,7 @@ def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):
     assert len(cache.read_text().splitlines()) == 1
 
 
+@pytest.mark.usefixtures("apart")
 def test_cell_is_killed_at_deadline(sample):
     """The fit would sleep for a day."""
     close_all()
@@ -521,6 +538,7 @@ def test_a_worker_ends_when_its_parent_has_closed_the_pipe(monkeypatch):
     reader.close()
 
 
+@pytest.mark.usefixtures("apart")
 def test_processes_and_executors_match_serial_run(sample, monkeypatch):
     warm_up(1)
     methods, options = ["dummy", "linear"], {"budget": None, "n_jobs": 2}
@@ -534,6 +552,7 @@ def test_processes_and_executors_match_serial_run(sample, monkeypatch):
         assert other.sentence() == here.sentence()
 
 
+@pytest.mark.usefixtures("apart")
 def test_a_class_of_the_script_itself_is_sent_by_value(sample, monkeypatch):
     class Own(DummyClassifier):
         pass
@@ -545,6 +564,7 @@ def test_a_class_of_the_script_itself_is_sent_by_value(sample, monkeypatch):
     assert (found["status"], found["scores"]) == ("done", same["scores"])
 
 
+@pytest.mark.usefixtures("apart")
 def test_without_semaphores_the_fits_run_in_this_process(sample, monkeypatch):
     def absent(*_):
         raise OSError(38, "Function not implemented")
