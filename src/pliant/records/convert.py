@@ -1,0 +1,608 @@
+"""Convert fitted estimators of scikit-learn to records.
+
+Each function copies the arrays of one family of estimators, by the rule of its own prediction: the
+comparison, the precision, missing values, the first summand and the order of summation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.typing import Array
+from pliant.kernels.base import Kernel, Product, Scaled, Sum
+from pliant.kernels.standard import Gaussian, Laplacian, Linear, Matern, Polynomial, Sigmoid
+from pliant.records.estimators import (
+    Pipeline,
+    SavedCalibration,
+    SavedClassifier,
+    SavedRegressor,
+    SavedTarget,
+    SavedTransformer,
+    Unfitted,
+)
+from pliant.records.functions import (
+    ClassShares,
+    Constant,
+    KernelExpansion,
+    LaplacePosterior,
+    LinearFunction,
+    PairExpansion,
+)
+from pliant.records.transforms import Affine, Imputation, Levels, MeanTargets, OneHot, Projection
+from pliant.records.trees import TreeEnsemble
+
+
+def has_record(original: Any) -> bool:
+    """Return True if a fitted estimator of this type can become a record."""
+    return _name(original) in CONVERTERS
+
+
+def to_record(original: Any) -> Any:
+    """Return the record of an estimator of another library.
+
+    A part that is an estimator stays as it is, to be converted in its turn; an estimator that is
+    not fitted becomes `Unfitted`. Raises ValueError if this type, or this setting of it, has no
+    record.
+    """
+    convert = CONVERTERS[_name(original)]
+    if convert is not _pipeline and not _is_fitted(original):
+        from sklearn.utils import get_tags
+
+        return Unfitted.of(original, allow_nan=bool(get_tags(original).input_tags.allow_nan))
+    return convert(original)
+
+
+def _name(original: Any) -> str:
+    kind = type(original)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _is_fitted(original: Any) -> bool:
+    return any(name.endswith("_") and not name.startswith("__") for name in vars(original))
+
+
+def _refuse(original: Any, what: str) -> Any:
+    raise ValueError(f"{what} of {type(original).__name__} has no form in a model file")
+
+
+def _f8(values: Any) -> Array:
+    """Return a C-contiguous float64 array that shares no memory with others."""
+    return np.array(values, dtype=np.float64, order="C")
+
+
+def _i4(values: Any) -> npt.NDArray[np.int32]:
+    return np.array(values, dtype=np.int32, order="C")
+
+
+# --- trees ---
+
+
+def _trees(
+    nodes: Sequence[tuple[Any, Any, Any, Any, Any, Any]],
+    outputs: Sequence[int],
+    start: Any,
+    divisor: float,
+    *,
+    single: bool,
+    n_features: int,
+) -> TreeEnsemble:
+    """Number the inner nodes and the leaves of all trees.
+
+    Each tree is a tuple of arrays: feature, threshold, left (-1 for a leaf), right, missing left,
+    and the values of the nodes of shape (n_nodes, n_values).
+    """
+    n_nodes, n_leaves, roots = 0, 0, []
+    parts: dict[str, list[Any]] = {
+        name: [] for name in ("feature", "threshold", "left", "right", "missing_left", "leaves")
+    }
+    for feature, threshold, left, right, missing_left, values in nodes:
+        inner = left >= 0
+        # c >= 0 is inner node c, c < 0 is leaf ~c
+        number = np.where(
+            inner, n_nodes + np.cumsum(inner) - 1, ~(n_leaves + np.cumsum(~inner) - 1)
+        )
+        roots.append(number[0])
+        parts["feature"].append(feature[inner])
+        parts["threshold"].append(threshold[inner])
+        parts["left"].append(number[left[inner]])
+        parts["right"].append(number[right[inner]])
+        parts["missing_left"].append(missing_left[inner])
+        parts["leaves"].append(values[~inner])
+        n_nodes, n_leaves = n_nodes + int(inner.sum()), n_leaves + int((~inner).sum())
+    joined = {name: np.concatenate(each) for name, each in parts.items()}
+    return TreeEnsemble(
+        roots=_i4(roots),
+        outputs=_i4(outputs),
+        feature=_i4(joined["feature"]),
+        left=_i4(joined["left"]),
+        right=_i4(joined["right"]),
+        threshold=_f8(joined["threshold"]),
+        missing_left=np.array(joined["missing_left"], dtype=np.bool_),
+        leaves=_f8(joined["leaves"]),
+        start=_f8(start),
+        divisor=float(divisor),
+        single=single,
+        n_features=int(n_features),
+    )
+
+
+def _nodes_of_tree(tree: Any, factor: float | None = None) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Return the nodes of a compiled tree of scikit-learn; leaf values are times a factor."""
+    values = tree.value[:, 0, :] if tree.n_outputs == 1 else tree.value[:, :, 0]
+    values = values if factor is None else factor * values
+    return (
+        *(tree.feature, tree.threshold, tree.children_left, tree.children_right),
+        *(tree.missing_go_to_left.astype(np.bool_), values),
+    )
+
+
+def _mean_of_trees(original: Any, trees: Sequence[Any]) -> TreeEnsemble:
+    nodes = [_nodes_of_tree(each.tree_) for each in trees]
+    k, n = nodes[0][5].shape[1], len(trees)
+    return _trees(
+        nodes, [0] * n, np.zeros(k), float(n), single=True, n_features=original.n_features_in_
+    )
+
+
+def _forest_regressor(original: Any) -> SavedRegressor:
+    trees = getattr(original, "estimators_", [original])  # or a single tree
+    single = original.n_outputs_ == 1
+    function = _mean_of_trees(original, trees)
+    return SavedRegressor.of(original, function=function, link="identity", single=single)
+
+
+def _forest_classifier(original: Any) -> SavedClassifier:
+    if original.n_outputs_ != 1:
+        _refuse(original, "more than one target")
+    trees = getattr(original, "estimators_", [original])
+    return _classifier(original, _mean_of_trees(original, trees), "shares")
+
+
+def _classifier(original: Any, function: Any, head: str) -> SavedClassifier:
+    classes = np.array(original.classes_)
+    return SavedClassifier.of(original, function=function, head=head, classes_=classes)
+
+
+def _gradient_boosting(original: Any) -> Any:
+    """Sum the trees in the order of rounds and classes, after the initial prediction."""
+    k = original.estimators_.shape[1]
+    if not (original.init_ == "zero" or type(original.init_).__module__ == "sklearn.dummy"):
+        _refuse(original, "the parameter init")
+    start = original._raw_predict_init(np.zeros((1, original.n_features_in_), np.float32))[0]
+    rounds = original.estimators_.ravel()  # the trees of all classes, round by round
+    nodes = [_nodes_of_tree(each.tree_, original.learning_rate) for each in rounds]
+    function = _trees(
+        *(nodes, [t % k for t in range(len(nodes))], start, 1.0),
+        single=True,
+        n_features=original.n_features_in_,
+    )
+    if not hasattr(original, "classes_"):
+        return SavedRegressor.of(original, function=function, link="identity", single=True)
+    if original.loss != "log_loss":
+        _refuse(original, f"loss={original.loss!r}")
+    return _classifier(original, function, "logistic" if k == 1 else "softmax")
+
+
+def _histogram_boosting(original: Any) -> Any:
+    """Sum the trees in the order of rounds and classes, after the baseline."""
+    if getattr(original, "is_categorical_", None) is not None:
+        _refuse(original, "the parameter categorical_features")
+    nodes, outputs = [], []
+    for iteration in original._predictors:
+        for k, predictor in enumerate(iteration):
+            each = predictor.nodes
+            left = np.where(each["is_leaf"] == 1, -1, each["left"].astype(np.int64))
+            nodes.append(
+                (
+                    *(each["feature_idx"], each["num_threshold"], left),
+                    *(each["right"].astype(np.int64), each["missing_go_to_left"] == 1),
+                    each["value"][:, None],
+                )
+            )
+            outputs.append(k)
+    start = np.ravel(original._baseline_prediction)
+    function = _trees(
+        *(nodes, outputs, start, 1.0), single=False, n_features=original.n_features_in_
+    )
+    if not hasattr(original, "classes_"):
+        link = "exp" if original.loss in ("poisson", "gamma") else "identity"
+        return SavedRegressor.of(original, function=function, link=link, single=True)
+    return _classifier(original, function, "logistic" if len(start) == 1 else "softmax")
+
+
+# --- constants and linear functions ---
+
+
+def _dummy_regressor(original: Any) -> SavedRegressor:
+    value = _f8(np.ravel(original.constant_))
+    function = Constant(value, int(original.n_features_in_))
+    single = original.n_outputs_ == 1
+    return SavedRegressor.of(original, function=function, link="identity", single=single)
+
+
+def _dummy_classifier(original: Any) -> SavedClassifier:
+    if original.strategy not in ("prior", "most_frequent", "constant") or original.n_outputs_ != 1:
+        _refuse(original, f"strategy={original.strategy!r}, or more than one target,")
+    X = np.zeros((1, original.n_features_in_))
+    function = Constant(_f8(original.predict_proba(X)[0]), int(original.n_features_in_))
+    return _classifier(original, function, "shares")
+
+
+def _linear_function(original: Any) -> LinearFunction:
+    W = np.atleast_2d(original.coef_)
+    b = np.broadcast_to(np.ravel(original.intercept_), len(W))
+    return LinearFunction(_f8(W.T), _f8(b))
+
+
+def _linear_regressor(original: Any) -> SavedRegressor:
+    single = np.ndim(original.coef_) == 1
+    link = (
+        "exp" if type(original).__name__ in ("PoissonRegressor", "GammaRegressor") else "identity"
+    )
+    function = _linear_function(original)
+    return SavedRegressor.of(original, function=function, link=link, single=single)
+
+
+def _linear_classifier(original: Any) -> SavedClassifier:
+    return _classifier(original, _linear_function(original), "scores")
+
+
+def _logistic(original: Any) -> SavedClassifier:
+    """Logistic regression: softmax for three classes, except in the solver of pairs."""
+    binary = len(original.classes_) == 2
+    several = "ratios" if original.solver == "liblinear" else "softmax"
+    return _classifier(original, _linear_function(original), "logistic" if binary else several)
+
+
+def _discriminant(original: Any) -> SavedClassifier:
+    head = "logistic" if len(original.classes_) == 2 else "softmax"
+    return _classifier(original, _linear_function(original), head)
+
+
+# --- expansions in kernel values ---
+
+
+def _kernel(original: Any, name: Any, gamma: float | None, degree: Any, coef0: Any) -> Kernel:
+    """Return the kernel with scikit-learn's name and parameters."""
+    if isinstance(name, Kernel):
+        return name
+    known: dict[str, Callable[[], Kernel]] = {
+        "linear": Linear,
+        "rbf": lambda: Gaussian(float(gamma or 0.0)),
+        "laplacian": lambda: Laplacian(float(gamma or 0.0)),
+        "poly": lambda: Polynomial(int(degree), float(gamma or 0.0), float(coef0)),
+        "polynomial": lambda: Polynomial(int(degree), float(gamma or 0.0), float(coef0)),
+        "sigmoid": lambda: Sigmoid(float(gamma or 0.0), float(coef0)),
+    }
+    if not isinstance(name, str) or name not in known:
+        _refuse(original, f"kernel={name!r:.80}")
+    return known[name]()
+
+
+def _centres(original: Any) -> tuple[Kernel | None, Any]:
+    """Return the kernel and the support vectors of a support vector machine of scikit-learn."""
+    if original._sparse:
+        _refuse(original, "a fit to sparse rows")
+    if getattr(original, "_probA", np.empty(0)).size:
+        _refuse(original, "probability=True")
+    if original.kernel == "precomputed":
+        return None, _i4(original.support_)
+    kernel = _kernel(original, original.kernel, original._gamma, original.degree, original.coef0)
+    return kernel, _f8(original.support_vectors_)
+
+
+def _support_vector_regressor(original: Any) -> SavedRegressor:
+    kernel, points = _centres(original)
+    function = KernelExpansion(
+        *(kernel, points, _f8(original._dual_coef_.T), np.ones(1), _f8(original._intercept_)),
+        n_features=int(original.n_features_in_),
+    )
+    return SavedRegressor.of(original, function=function, link="identity", single=True)
+
+
+def _support_vector_classifier(original: Any) -> SavedClassifier:
+    if original.break_ties:
+        _refuse(original, "break_ties=True")
+    kernel, points = _centres(original)
+    b, n_features = _f8(original._intercept_), int(original.n_features_in_)
+    coefficients = _f8(original._dual_coef_.T)
+    function: Any = PairExpansion(
+        kernel, points, _i4(original._n_support), coefficients, b, n_features
+    )
+    if len(original.classes_) == 2:  # libsvm's values elect the first class
+        function = KernelExpansion(kernel, points, -coefficients, np.ones(1), -b, n_features)
+    head = "votes" if original.decision_function_shape == "ovr" else "pairs"
+    return _classifier(original, function, head)
+
+
+def _kernel_ridge(original: Any) -> SavedRegressor:
+    c = np.asarray(original.dual_coef_)
+    X = original.X_fit_
+    if not isinstance(X, np.ndarray) or original.kernel_params:
+        _refuse(original, "a fit to sparse rows, or kernel_params,")
+    gamma = 1.0 / X.shape[1] if original.gamma is None else original.gamma
+    kernel, points = None, cast(Any, _i4(np.arange(len(X))))
+    if original.kernel != "precomputed":
+        kernel = _kernel(original, original.kernel, gamma, original.degree, original.coef0)
+        points = _f8(X)
+    C = _f8(c.reshape(len(c), -1))
+    ones, zeros = np.ones(C.shape[1]), np.zeros(C.shape[1])
+    function = KernelExpansion(kernel, points, C, ones, zeros, int(original.n_features_in_))
+    return SavedRegressor.of(original, function=function, link="identity", single=c.ndim == 1)
+
+
+def _process_kernel(original: Any, kernel: Any) -> Kernel | None:
+    """Return a Gaussian process's kernel between different points; None stands for zero."""
+    if isinstance(kernel, Kernel):
+        return kernel
+    name = type(kernel).__name__
+    if name == "WhiteKernel":
+        return None
+    if name in ("Sum", "Product"):
+        pair = (kernel.k1, kernel.k2)
+        scales = [k.constant_value for k in pair if type(k).__name__ == "ConstantKernel"]
+        parts = [_process_kernel(original, k) for k in pair if type(k).__name__ != "ConstantKernel"]
+        known = [part for part in parts if part is not None]
+        if name == "Product" and len(scales) == 1:
+            return Scaled(known[0], float(scales[0])) if known else None
+        if not scales and len(known) == 2:
+            return Sum(*known) if name == "Sum" else Product(*known)
+        if name == "Sum" and not scales:
+            return known[0] if known else None
+        _refuse(original, "a sum or product with ConstantKernel")
+    length = getattr(kernel, "length_scale", None)
+    # k = exp(-|x - y|^2 / (2 l^2)), by feature if l is a vector
+    gamma: Any = None if length is None else 1.0 / (2.0 * np.square(length))
+    if gamma is not None:
+        gamma = _f8(gamma) if np.ndim(gamma) else float(gamma)
+    if name == "RBF":
+        return Gaussian(gamma)
+    if name == "Matern" and kernel.nu in (0.5, 1.5, 2.5):
+        # r^2 = 2 nu |x - y|^2 / l^2 is 4 nu gamma |x - y|^2
+        return Matern(float(kernel.nu), gamma)
+    if name == "DotProduct":
+        return Polynomial(1, 1.0, float(kernel.sigma_0**2))
+    return _refuse(original, f"the kernel {name}")
+
+
+def _gaussian_process_regressor(original: Any) -> SavedRegressor:
+    kernel = _process_kernel(original, original.kernel_)
+    alpha = np.asarray(original.alpha_)
+    C = _f8(alpha.reshape(len(alpha), -1))
+    scale = _f8(np.broadcast_to(original._y_train_std, C.shape[1]))
+    mean = _f8(np.broadcast_to(original._y_train_mean, C.shape[1]))
+    single = C.shape[1] == 1
+    function: Any = Constant(mean, int(original.n_features_in_))
+    if kernel is not None:
+        points, width = _f8(original.X_train_), int(original.n_features_in_)
+        function = KernelExpansion(kernel, points, C, scale, mean, width)
+    return SavedRegressor.of(original, function=function, link="identity", single=single)
+
+
+def _gaussian_process_classifier(original: Any) -> SavedClassifier:
+    outer = original.base_estimator_
+    if len(original.classes_) > 2 and original.multi_class != "one_vs_rest":
+        _refuse(original, "multi_class='one_vs_one'")
+    parts = []
+    for each in getattr(outer, "estimators_", [outer]):
+        if "WhiteKernel" in repr(each.kernel_):
+            _refuse(original, "WhiteKernel")
+        kernel = _process_kernel(original, each.kernel_)
+        assert kernel is not None
+        weights = _f8(each.y_train_ - each.pi_)
+        parts.append(
+            LaplacePosterior(
+                *(kernel, _f8(each.X_train_), weights, _f8(each.W_sr_), _f8(np.tril(each.L_))),
+            )
+        )
+    return _classifier(original, ClassShares(parts), "shares")
+
+
+# --- transformers ---
+
+
+def _scaler(original: Any) -> SavedTransformer:
+    """Scale features by the order of operations of each scaler."""
+    found: dict[str, Any] = dict.fromkeys(("centre", "scale", "factor", "offset"))
+    limits: tuple[float | None, float | None] = (None, None)
+    name = type(original).__name__
+    if name == "StandardScaler":
+        found["centre"] = original.mean_ if original.with_mean else None
+        found["scale"] = original.scale_
+    elif name == "RobustScaler":
+        found["centre"] = original.center_ if original.with_centering else None
+        found["scale"] = original.scale_ if original.with_scaling else None
+    elif name == "MaxAbsScaler":
+        found["scale"] = original.scale_
+        limits = (-1.0, 1.0) if getattr(original, "clip", False) else limits
+    else:
+        found["factor"], found["offset"] = original.scale_, original.min_
+        low, high = original.feature_range
+        limits = (float(low), float(high)) if original.clip else limits
+    arrays = {name: None if part is None else _f8(part) for name, part in found.items()}
+    low, high = limits
+    function = Affine(**arrays, low=low, high=high, n_features=int(original.n_features_in_))
+    return SavedTransformer.of(original, function=function)
+
+
+def imputation(original: Any) -> Imputation:
+    """Return the arrays of a fitted SimpleImputer of numbers."""
+    values = np.asarray(original.statistics_)
+    missing = original.missing_values
+    if values.dtype.kind != "f" or not (isinstance(missing, float) and np.isnan(missing)):
+        _refuse(original, "imputation of texts, or of values other than NaN,")
+    empty = np.isnan(values)
+    # an empty feature becomes 0, or is left out
+    kept = original.keep_empty_features
+    fill = np.where(empty, 0.0, values)
+    marked = original.indicator_.features_ if original.add_indicator else []
+    return Imputation(_f8(fill), empty & (not kept), _i4(marked))
+
+
+def _imputer(original: Any) -> SavedTransformer:
+    return SavedTransformer.of(original, function=imputation(original))
+
+
+def _levels(original: Any) -> Levels:
+    """Return the categories of an encoder of numbers."""
+    if any(np.asarray(each).dtype.kind not in "biuf" for each in original.categories_):
+        _refuse(original, "a feature of texts")
+    found = [np.asarray(each, dtype=np.float64) for each in original.categories_]
+    missing = np.array([bool(np.isnan(known).any()) for known in found], dtype=np.bool_)
+    known = [levels[~np.isnan(levels)] for levels in found]
+    counts = _i4([len(levels) for levels in known])
+    return Levels(_f8(np.concatenate(known)), counts, missing)
+
+
+def one_hot(original: Any) -> OneHot:
+    """Return the arrays of a fitted OneHotEncoder of numbers."""
+    plain = original.drop is None and not original._infrequent_enabled
+    if not plain or original.handle_unknown != "ignore" or original.sparse_output:
+        _refuse(original, "another setting than handle_unknown='ignore' and sparse_output=False")
+    return OneHot(_levels(original))
+
+
+def _one_hot_encoder(original: Any) -> SavedTransformer:
+    return SavedTransformer.of(original, function=one_hot(original))
+
+
+def mean_targets(original: Any) -> MeanTargets:
+    """Return the arrays of a fitted TargetEncoder of numbers."""
+    k = len(original.classes_) if original.target_type_ == "multiclass" else 1
+    rows = original.encodings_  # per feature and class
+    means = [np.column_stack(rows[j : j + k]) for j in range(0, len(rows), k)]
+    overall = np.broadcast_to(np.ravel(original.target_mean_), k)
+    return MeanTargets(_levels(original), _f8(np.concatenate(means)), _f8(overall))
+
+
+def _target_encoder(original: Any) -> SavedTransformer:
+    return SavedTransformer.of(original, function=mean_targets(original))
+
+
+def projection(original: Any) -> Projection:
+    """Return the arrays of a fitted PCA or TruncatedSVD."""
+    prefix = type(original).__name__.lower()
+    centre, scale = getattr(original, "mean_", None), None
+    if getattr(original, "whiten", False):
+        scale = np.sqrt(original.explained_variance_)
+        scale = _f8(np.maximum(scale, np.finfo(scale.dtype).eps))
+    components = _f8(original.components_)
+    return Projection(components, None if centre is None else _f8(centre), scale, prefix)
+
+
+def _projection(original: Any) -> SavedTransformer:
+    return SavedTransformer.of(original, function=projection(original))
+
+
+# --- estimators with parts ---
+
+
+def _pipeline(original: Any) -> Pipeline:
+    """Return the same steps in the class of pliant."""
+    skipped = ("passthrough", None)
+    steps = [(str(name), step) for name, step in original.steps if step not in skipped]
+    if not steps:
+        _refuse(original, "an empty list of steps")
+    return Pipeline(steps)
+
+
+def _scaled_target(original: Any) -> SavedTarget:
+    scaler = original.transformer_
+    if getattr(original, "func", None) is not None:
+        _refuse(original, "the parameter func")
+    if _name(scaler) not in SCALERS:
+        _refuse(original, f"the transformer {type(scaler).__name__}")
+    return SavedTarget.of(original, regressor_=original.regressor_, transformer_=scaler)
+
+
+def _calibration(original: Any) -> SavedCalibration:
+    members, curves = [], []
+    for each in original.calibrated_classifiers_:
+        if each.method not in ("sigmoid", "isotonic"):
+            _refuse(original, f"method={each.method!r}")
+        members.append(each.estimator)
+        curves.append([_curve(calibrator) for calibrator in each.calibrators])
+    classes = np.array(original.classes_)
+    return SavedCalibration.of(original, members_=members, curves_=curves, classes_=classes)
+
+
+def _curve(calibrator: Any) -> Array:
+    """Return a and b of Platt's curve, or the points of a piecewise linear one."""
+    if hasattr(calibrator, "a_"):
+        return _f8([calibrator.a_, calibrator.b_])
+    x, y = _f8(calibrator.X_thresholds_), _f8(calibrator.y_thresholds_)
+    first = np.append(True, np.diff(x) > 0)
+    return np.ascontiguousarray(np.stack([x[first], y[first]]))
+
+
+def _frozen(original: Any) -> Any:
+    return original.estimator
+
+
+LINEAR_REGRESSORS = {
+    "_base": ("LinearRegression",),
+    "_bayes": ("ARDRegression", "BayesianRidge"),
+    "_coordinate_descent": ("ElasticNet", "ElasticNetCV", "Lasso", "LassoCV"),
+    "_glm.glm": ("GammaRegressor", "PoissonRegressor"),
+    "_huber": ("HuberRegressor",),
+    "_least_angle": ("Lars", "LassoLars"),
+    "_omp": ("OrthogonalMatchingPursuit",),
+    "_quantile": ("QuantileRegressor",),
+    "_ridge": ("Ridge", "RidgeCV"),
+    "_stochastic_gradient": ("SGDRegressor",),
+    "_theil_sen": ("TheilSenRegressor",),
+}
+
+SCALERS = {
+    f"sklearn.preprocessing._data.{name}"
+    for name in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler")
+}
+
+FORESTS = ("sklearn.ensemble._forest.RandomForest", "sklearn.ensemble._forest.ExtraTrees")
+TREES = ("sklearn.tree._classes.DecisionTree", "sklearn.tree._classes.ExtraTree")
+BOOSTING = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoosting"
+
+CONVERTERS: dict[str, Callable[[Any], Any]] = {
+    **{f"{name}Classifier": _forest_classifier for name in (*FORESTS, *TREES)},
+    **{f"{name}Regressor": _forest_regressor for name in (*FORESTS, *TREES)},
+    **{f"{BOOSTING}{kind}": _histogram_boosting for kind in ("Classifier", "Regressor")},
+    "sklearn.ensemble._gb.GradientBoostingClassifier": _gradient_boosting,
+    "sklearn.ensemble._gb.GradientBoostingRegressor": _gradient_boosting,
+    "sklearn.dummy.DummyClassifier": _dummy_classifier,
+    "sklearn.dummy.DummyRegressor": _dummy_regressor,
+    **{
+        f"sklearn.linear_model.{module}.{name}": _linear_regressor
+        for module, names in LINEAR_REGRESSORS.items()
+        for name in names
+    },
+    "sklearn.svm._classes.LinearSVR": _linear_regressor,
+    "sklearn.linear_model._logistic.LogisticRegression": _logistic,
+    "sklearn.linear_model._logistic.LogisticRegressionCV": _logistic,
+    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": _discriminant,
+    "sklearn.linear_model._ridge.RidgeClassifier": _linear_classifier,
+    "sklearn.linear_model._ridge.RidgeClassifierCV": _linear_classifier,
+    "sklearn.linear_model._perceptron.Perceptron": _linear_classifier,
+    "sklearn.svm._classes.LinearSVC": _linear_classifier,
+    "sklearn.svm._classes.SVC": _support_vector_classifier,
+    "sklearn.svm._classes.NuSVC": _support_vector_classifier,
+    "sklearn.svm._classes.SVR": _support_vector_regressor,
+    "sklearn.svm._classes.NuSVR": _support_vector_regressor,
+    "sklearn.kernel_ridge.KernelRidge": _kernel_ridge,
+    "sklearn.gaussian_process._gpr.GaussianProcessRegressor": _gaussian_process_regressor,
+    "sklearn.gaussian_process._gpc.GaussianProcessClassifier": _gaussian_process_classifier,
+    **dict.fromkeys(SCALERS, _scaler),
+    "sklearn.impute._base.SimpleImputer": _imputer,
+    "sklearn.preprocessing._encoders.OneHotEncoder": _one_hot_encoder,
+    "sklearn.preprocessing._target_encoder.TargetEncoder": _target_encoder,
+    "sklearn.decomposition._pca.PCA": _projection,
+    "sklearn.decomposition._truncated_svd.TruncatedSVD": _projection,
+    "sklearn.pipeline.Pipeline": _pipeline,
+    "sklearn.compose._target.TransformedTargetRegressor": _scaled_target,
+    "sklearn.calibration.CalibratedClassifierCV": _calibration,
+    "sklearn.frozen._frozen.FrozenEstimator": _frozen,
+}
+"""Converters by the full name of the class; a subclass may predict otherwise and has none."""
