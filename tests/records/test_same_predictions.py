@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier, DummyRegressor
@@ -360,3 +361,32 @@ def test_subclasses_have_no_record():
 
     assert has_record(Ridge())
     assert not has_record(Mine())
+
+
+def test_a_strict_encoder_refuses_unknown_categories():
+    C = codes(0)
+    record = to_record(OneHotEncoder().fit(C))
+    record._check_loaded()
+    np.testing.assert_array_equal(
+        record.transform(C), OneHotEncoder(sparse_output=False).fit_transform(C)
+    )
+    with pytest.raises(ValueError, match="unknown categor"):
+        record.transform(np.full((1, 3), 77.0))
+
+
+SETTINGS = [
+    SVC(probability=True), SVC(break_ties=True), SVC(kernel=np.dot), SVC(kernel=Gaussian()),
+    SVR(kernel=np.dot), KernelRidge(kernel="cosine"), DummyClassifier(strategy="uniform"),
+    GaussianProcessRegressor(RBF() + ConstantKernel()), OneHotEncoder(drop="first"),
+    GaussianProcessClassifier(RBF() + WhiteKernel()), SimpleImputer(missing_values=-1),
+    TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
+    CalibratedClassifierCV(method="temperature"), GradientBoostingRegressor(init=Ridge()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("model", SETTINGS, ids=lambda model: str(model)[:60])
+def test_settings_without_a_record_are_known_before_the_fit(model):
+    assert not has_record(model)
+    with pytest.raises(ValueError, match="has no form in a model file") as caught:
+        to_record(model)
+    assert type(model).__name__ in str(caught.value)

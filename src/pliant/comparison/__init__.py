@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pliant.comparison.contenders import BASELINES
     from pliant.comparison.outcome import Across, across
     from pliant.comparison.protocol import Cell, Entry, Protocol
-    from pliant.comparison.reading import TablePipeline, read_sample
+    from pliant.comparison.reading import read_sample
     from pliant.comparison.result import ComparisonResult
     from pliant.comparison.sample import Sample
     from pliant.comparison.standings import Standing
@@ -45,7 +45,6 @@ __all__ = [
     "Sample",
     "Score",
     "Standing",
-    "TablePipeline",
     "TextColumn",
     "across",
     "average_ranks",

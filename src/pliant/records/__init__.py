@@ -7,7 +7,6 @@ from pliant.core.exceptions import set_public_module
 from pliant.records.convert import has_record, to_record
 from pliant.records.estimators import (
     Pipeline,
-    Record,
     SavedCalibration,
     SavedClassifier,
     SavedRegressor,
@@ -47,7 +46,6 @@ __all__ = [
     "PairExpansion",
     "Pipeline",
     "Projection",
-    "Record",
     "SavedCalibration",
     "SavedClassifier",
     "SavedRegressor",

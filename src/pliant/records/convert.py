@@ -37,7 +37,11 @@ from pliant.records.trees import TreeEnsemble
 
 
 def has_record(original: Any) -> bool:
-    """Return True if a fitted estimator of this type can become a record."""
+    """Return True if an estimator of this type and with these parameters can become a record."""
+    try:
+        _check_settings(original)
+    except ValueError:
+        return False
     return _name(original) in CONVERTERS
 
 
@@ -45,11 +49,11 @@ def to_record(original: Any) -> Any:
     """Return the record of an estimator of another library.
 
     A part that is an estimator stays as it is, to be converted in its turn; an estimator that is
-    not fitted becomes `Unfitted`. Raises ValueError if this type, or this setting of it, has no
-    record.
+    not fitted becomes `Unfitted`. Raises ValueError if a setting has no record.
     """
     convert = CONVERTERS[_name(original)]
-    if convert is not _pipeline and not _is_fitted(original):
+    _check_settings(original)
+    if convert not in (_pipeline, _frozen) and not _is_fitted(original):
         from sklearn.utils import get_tags
 
         return Unfitted.of(original, allow_nan=bool(get_tags(original).input_tags.allow_nan))
@@ -63,6 +67,52 @@ def _name(original: Any) -> str:
 
 def _is_fitted(original: Any) -> bool:
     return any(name.endswith("_") and not name.startswith("__") for name in vars(original))
+
+
+def _check_settings(original: Any) -> None:
+    """Raise ValueError for a parameter whose predictions have no record; also before a fit."""
+    known = original.get_params(deep=False)
+    kernel, name = known.get("kernel"), type(original).__name__
+    for parameter, allowed in PARAMETERS.get(name, {}).items():
+        value = known.get(parameter, allowed[0])
+        if value not in allowed:
+            _refuse(original, f"{parameter}={value!r:.80}")
+    if name in ("SVC", "NuSVC", "SVR", "NuSVR", "KernelRidge") and kernel != "precomputed":
+        own = isinstance(kernel, Kernel) and name == "KernelRidge"
+        if not own and (not isinstance(kernel, str) or kernel not in KERNELS):
+            _refuse(original, f"kernel={kernel!r:.80}")
+    if name.startswith("GaussianProcess") and kernel is not None:
+        _process_kernel(original, kernel)
+        if name.endswith("Classifier") and "WhiteKernel" in repr(kernel):
+            _refuse(original, "WhiteKernel")
+    if name == "SimpleImputer" and known["missing_values"] == known["missing_values"]:
+        _refuse(original, f"missing_values={known['missing_values']!r:.80}")
+    transformer = known.get("transformer")
+    if transformer is not None and _name(transformer) not in SCALERS:
+        _refuse(original, f"transformer={transformer!r:.80}")
+
+
+KERNELS = ("laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
+"""scikit-learn's names of kernels that have a class in `pliant.kernels`."""
+
+PARAMETERS: dict[str, dict[str, tuple[Any, ...]]] = {
+    "SVC": {"probability": (False, "deprecated"), "break_ties": (False,)},
+    "NuSVC": {"probability": (False, "deprecated"), "break_ties": (False,)},
+    "KernelRidge": {"kernel_params": (None,)},
+    "GaussianProcessClassifier": {"multi_class": ("one_vs_rest",)},
+    "DummyClassifier": {"strategy": ("prior", "most_frequent", "constant")},
+    "GradientBoostingRegressor": {"init": (None, "zero")},
+    "GradientBoostingClassifier": {"init": (None, "zero"), "loss": ("log_loss",)},
+    "OneHotEncoder": {
+        "drop": (None,),
+        "min_frequency": (None,),
+        "max_categories": (None,),
+        "handle_unknown": ("ignore", "error"),
+    },
+    "TransformedTargetRegressor": {"func": (None,), "inverse_func": (None,)},
+    "CalibratedClassifierCV": {"method": ("sigmoid", "isotonic")},
+}
+"""The values of parameters that have a record."""
 
 
 def _refuse(original: Any, what: str) -> Any:
@@ -170,8 +220,6 @@ def _classifier(original: Any, function: Any, head: str) -> SavedClassifier:
 def _gradient_boosting(original: Any) -> Any:
     """Sum the trees in the order of rounds and classes, after the initial prediction."""
     k = original.estimators_.shape[1]
-    if not (original.init_ == "zero" or type(original.init_).__module__ == "sklearn.dummy"):
-        _refuse(original, "the parameter init")
     start = original._raw_predict_init(np.zeros((1, original.n_features_in_), np.float32))[0]
     rounds = original.estimators_.ravel()  # the trees of all classes, round by round
     nodes = [_nodes_of_tree(each.tree_, original.learning_rate) for each in rounds]
@@ -182,8 +230,6 @@ def _gradient_boosting(original: Any) -> Any:
     )
     if not hasattr(original, "classes_"):
         return SavedRegressor.of(original, function=function, link="identity", single=True)
-    if original.loss != "log_loss":
-        _refuse(original, f"loss={original.loss!r}")
     return _classifier(original, function, "logistic" if k == 1 else "softmax")
 
 
@@ -225,8 +271,8 @@ def _dummy_regressor(original: Any) -> SavedRegressor:
 
 
 def _dummy_classifier(original: Any) -> SavedClassifier:
-    if original.strategy not in ("prior", "most_frequent", "constant") or original.n_outputs_ != 1:
-        _refuse(original, f"strategy={original.strategy!r}, or more than one target,")
+    if original.n_outputs_ != 1:
+        _refuse(original, "more than one target")
     X = np.zeros((1, original.n_features_in_))
     function = Constant(_f8(original.predict_proba(X)[0]), int(original.n_features_in_))
     return _classifier(original, function, "shares")
@@ -278,8 +324,6 @@ def _kernel(original: Any, name: Any, gamma: float | None, degree: Any, coef0: A
         "polynomial": lambda: Polynomial(int(degree), float(gamma or 0.0), float(coef0)),
         "sigmoid": lambda: Sigmoid(float(gamma or 0.0), float(coef0)),
     }
-    if not isinstance(name, str) or name not in known:
-        _refuse(original, f"kernel={name!r:.80}")
     return known[name]()
 
 
@@ -287,8 +331,6 @@ def _centres(original: Any) -> tuple[Kernel | None, Any]:
     """Return the kernel and the support vectors of a support vector machine of scikit-learn."""
     if original._sparse:
         _refuse(original, "a fit to sparse rows")
-    if getattr(original, "_probA", np.empty(0)).size:
-        _refuse(original, "probability=True")
     if original.kernel == "precomputed":
         return None, _i4(original.support_)
     kernel = _kernel(original, original.kernel, original._gamma, original.degree, original.coef0)
@@ -305,8 +347,6 @@ def _support_vector_regressor(original: Any) -> SavedRegressor:
 
 
 def _support_vector_classifier(original: Any) -> SavedClassifier:
-    if original.break_ties:
-        _refuse(original, "break_ties=True")
     kernel, points = _centres(original)
     b, n_features = _f8(original._intercept_), int(original.n_features_in_)
     coefficients = _f8(original._dual_coef_.T)
@@ -322,8 +362,8 @@ def _support_vector_classifier(original: Any) -> SavedClassifier:
 def _kernel_ridge(original: Any) -> SavedRegressor:
     c = np.asarray(original.dual_coef_)
     X = original.X_fit_
-    if not isinstance(X, np.ndarray) or original.kernel_params:
-        _refuse(original, "a fit to sparse rows, or kernel_params,")
+    if not isinstance(X, np.ndarray):
+        _refuse(original, "a fit to sparse rows")
     gamma = 1.0 / X.shape[1] if original.gamma is None else original.gamma
     kernel, points = None, cast(Any, _i4(np.arange(len(X))))
     if original.kernel != "precomputed":
@@ -385,12 +425,8 @@ def _gaussian_process_regressor(original: Any) -> SavedRegressor:
 
 def _gaussian_process_classifier(original: Any) -> SavedClassifier:
     outer = original.base_estimator_
-    if len(original.classes_) > 2 and original.multi_class != "one_vs_rest":
-        _refuse(original, "multi_class='one_vs_one'")
     parts = []
     for each in getattr(outer, "estimators_", [outer]):
-        if "WhiteKernel" in repr(each.kernel_):
-            _refuse(original, "WhiteKernel")
         kernel = _process_kernel(original, each.kernel_)
         assert kernel is not None
         weights = _f8(each.y_train_ - each.pi_)
@@ -432,9 +468,8 @@ def _scaler(original: Any) -> SavedTransformer:
 def imputation(original: Any) -> Imputation:
     """Return the arrays of a fitted SimpleImputer of numbers."""
     values = np.asarray(original.statistics_)
-    missing = original.missing_values
-    if values.dtype.kind != "f" or not (isinstance(missing, float) and np.isnan(missing)):
-        _refuse(original, "imputation of texts, or of values other than NaN,")
+    if values.dtype.kind != "f":
+        _refuse(original, "imputation of texts")
     empty = np.isnan(values)
     # an empty feature becomes 0, or is left out
     kept = original.keep_empty_features
@@ -460,10 +495,7 @@ def _levels(original: Any) -> Levels:
 
 def one_hot(original: Any) -> OneHot:
     """Return the arrays of a fitted OneHotEncoder of numbers."""
-    plain = original.drop is None and not original._infrequent_enabled
-    if not plain or original.handle_unknown != "ignore" or original.sparse_output:
-        _refuse(original, "another setting than handle_unknown='ignore' and sparse_output=False")
-    return OneHot(_levels(original))
+    return OneHot(_levels(original), strict=original.handle_unknown == "error")
 
 
 def _one_hot_encoder(original: Any) -> SavedTransformer:
@@ -512,18 +544,15 @@ def _pipeline(original: Any) -> Pipeline:
 
 def _scaled_target(original: Any) -> SavedTarget:
     scaler = original.transformer_
-    if getattr(original, "func", None) is not None:
-        _refuse(original, "the parameter func")
-    if _name(scaler) not in SCALERS:
-        _refuse(original, f"the transformer {type(scaler).__name__}")
+    if original.transformer is None:
+        identity = Affine(None, None, None, None, None, None, n_features=1)
+        scaler = SavedTransformer.of(scaler, function=identity, n_features_in_=1)
     return SavedTarget.of(original, regressor_=original.regressor_, transformer_=scaler)
 
 
 def _calibration(original: Any) -> SavedCalibration:
     members, curves = [], []
     for each in original.calibrated_classifiers_:
-        if each.method not in ("sigmoid", "isotonic"):
-            _refuse(original, f"method={each.method!r}")
         members.append(each.estimator)
         curves.append([_curve(calibrator) for calibrator in each.calibrators])
     classes = np.array(original.classes_)

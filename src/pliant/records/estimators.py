@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
 from pliant.core.typing import Array
-from pliant.records.form import check_count, check_one_of
+from pliant.records.form import check_one_of, check_width
 from pliant.records.functions import (
     ClassShares,
     Constant,
@@ -115,7 +115,7 @@ class Record(BaseEstimator):
     def _check_record(self) -> None:
         """Raise ValueError unless the common attributes have their form."""
         self._check_origin()
-        width = check_count("n_features_in_", self.n_features_in_)
+        width = check_width("n_features_in_", self.n_features_in_)
         names = getattr(self, "feature_names_in_", None)
         if names is not None and (
             not isinstance(names, np.ndarray)
@@ -145,7 +145,7 @@ def _check_function(record: Any, kinds: tuple[Any, ...], n_outputs: int | None =
     function: Any = record.function
     if not isinstance(function, kinds) or function.n_features != record.n_features_in_:
         raise ValueError(f"expected a function of {record.n_features_in_} features")
-    values = function(np.zeros((1, function.n_features)))
+    values = function(getattr(function, "known_row", np.zeros((1, function.n_features))))
     expected = values.shape[1] if n_outputs is None else n_outputs
     if values.shape != (1, expected) or not np.isfinite(values).all():
         raise ValueError(f"expected {expected} finite outputs, got {values!r:.80}")
@@ -298,7 +298,9 @@ class SavedClassifier(ClassifierMixin, Record):
 def check_classes(classes: Any) -> None:
     """Raise ValueError unless classes are different labels in one dimension."""
     plain = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
-    if not plain or len(set(classes.tolist())) != len(classes):
+    labels = classes.tolist() if plain else [None]
+    plain = all(type(label) in (str, int, float, bool, bytes) for label in labels)
+    if not plain or len(set(labels)) != len(labels):
         raise ValueError(f"expected different classes in one dimension, got {classes!r:.80}")
 
 
@@ -358,8 +360,10 @@ class SavedTransformer(Record):
 
     def transform(self, X: Any) -> Array:
         """Return the transformed rows."""
-        rows = _rows(self, X, takes_missing=self.function.takes_missing)
-        return np.asarray(self.function(rows))
+        Z = np.asarray(self.function(_rows(self, X, takes_missing=self.function.takes_missing)))
+        if np.isinf(Z).any():
+            raise ValueError("expected finite outputs, got inf: the features are too large")
+        return Z
 
     @available_if(lambda self: isinstance(self.function, Affine))  # type: ignore[untyped-decorator]
     def inverse_transform(self, X: Any) -> Array:
@@ -577,7 +581,8 @@ class Pipeline(sklearn.pipeline.Pipeline):
             named = type(step) is tuple and len(step) == 2 and type(step[0]) is str
             if not named or not isinstance(step[1], BaseEstimator):
                 raise ValueError(f"expected pairs of a name and an estimator, got {step!r:.80}")
-        if any(not hasattr(step, "transform") for _, step in steps[:-1]):
+        before = [step for _, step in steps[:-1] if not isinstance(step, Unfitted)]
+        if any(not hasattr(step, "transform") for step in before):
             raise ValueError("expected transformers before the last step")
         if {name: getattr(self, name) for name in PIPELINE} != PIPELINE:
             raise ValueError(f"expected {PIPELINE} in a pipeline")

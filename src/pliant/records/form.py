@@ -16,6 +16,10 @@ LARGEST = 1e100
 """Largest absolute value of a number in a record: products of two of them are finite."""
 
 
+MOST_FEATURES = 1_000_000
+"""Largest number of features of a record: a row takes 8 MB."""
+
+
 @dataclass(frozen=True)
 class Part:
     """The form of one array.
@@ -60,7 +64,8 @@ def check_form(record: Any, form: Mapping[str, Part]) -> dict[str, int]:
 def _check_array(name: str, array: Any, part: Part) -> None:
     """Raise ValueError unless an array has the type, the number of axes and the range of a part."""
     dtype = np.dtype(part.dtype)
-    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != len(part.axes):
+    known = isinstance(array, np.ndarray) and array.flags.c_contiguous
+    if not known or array.dtype != dtype or array.ndim != len(part.axes):
         got = f"{array.dtype} with {array.ndim}" if isinstance(array, np.ndarray) else type(array)
         raise ValueError(
             f"expected {name} as an array of {dtype} with {len(part.axes)} axes: {got}"
@@ -74,10 +79,10 @@ def _check_array(name: str, array: Any, part: Part) -> None:
         raise ValueError(f"expected {name} from {part.low:g} to {part.high:g}, got {low}, {high}")
 
 
-def check_count(name: str, value: Any, least: int = 0) -> int:
-    """Return a number of things; raise ValueError unless it is an int >= least."""
-    if type(value) is not int or value < least:
-        raise ValueError(f"expected {name} to be an int >= {least}, got {value!r:.80}")
+def check_width(name: str, value: Any) -> int:
+    """Return a number of features; raise ValueError unless it is an int in the range of records."""
+    if type(value) is not int or not 0 <= value <= MOST_FEATURES:
+        raise ValueError(f"expected {name} from 0 to {MOST_FEATURES}, got {value!r:.80}")
     return value
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from pliant.core.blocks import in_blocks
 from pliant.core.typing import Array
 from pliant.kernels.base import Kernel
-from pliant.records.form import Part, check_count, check_form
+from pliant.records.form import Part, check_form, check_width
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class Constant:
 
     def _check_loaded(self) -> None:
         check_form(self, self._form)
-        check_count("n_features", self.n_features)
+        check_width("n_features", self.n_features)
 
 
 @dataclass(eq=False)
@@ -89,7 +89,7 @@ def _kernel_values(kernel: Kernel | None, X: Array, points: Array) -> Array:
 
 def _check_centres(kernel: Kernel | None, points: Array, n_features: int) -> None:
     """Raise ValueError unless the centres are points, or columns of given kernel values."""
-    check_count("n_features", n_features)
+    check_width("n_features", n_features)
     if kernel is None:
         part = Part("i4", ("centres",), low=0, high=n_features - 1)
     elif isinstance(kernel, Kernel):
@@ -196,7 +196,8 @@ class PairExpansion:
             sums = np.stack([K[:, i:j] @ self.coefficients[i:j] for i, j in parts])
             return np.asarray(sums[low, :, high - 1].T + sums[high, :, low].T + self.intercept)
 
-        return _in_blocks(X, len(self.points), len(self.intercept), outputs)
+        k = len(self.counts)
+        return _in_blocks(X, max(len(self.points), k * k), len(self.intercept), outputs)
 
     def _check_loaded(self) -> None:
         sizes = check_form(self, self._form)

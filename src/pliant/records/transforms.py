@@ -6,7 +6,7 @@ its outputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
-from pliant.records.form import Part, check_count, check_form, check_one_of
+from pliant.records.form import Part, check_form, check_one_of, check_width
 
 Numbers = npt.NDArray[np.int32]
 
@@ -50,7 +50,7 @@ class Affine:
 
     def __call__(self, X: Array) -> Array:
         """Return the scaled rows."""
-        Z = X.copy()
+        Z = np.array(X, order="K")
         if self.centre is not None:
             Z -= self.centre
         if self.scale is not None:
@@ -63,7 +63,7 @@ class Affine:
 
     def inverse(self, Z: Array) -> Array:
         """Return x for given z, without clipping."""
-        X = Z.copy()
+        X = np.array(Z, order="K")
         if self.offset is not None:
             X -= self.offset
         if self.factor is not None:
@@ -80,7 +80,7 @@ class Affine:
 
     def _check_loaded(self) -> None:
         sizes = check_form(self, self._form)
-        check_count("n_features", self.n_features)
+        check_width("n_features", self.n_features)
         if sizes.get("features", self.n_features) != self.n_features:
             raise ValueError(f"expected numbers for {self.n_features} features")
         for each in (self.scale, self.factor):
@@ -176,20 +176,23 @@ class Levels:
         """Number of levels of each feature, including NaN."""
         return [int(size) for size in self.counts + self.missing]
 
+    @property
+    def each(self) -> list[Array]:
+        """The finite levels of each feature."""
+        return np.split(self.levels, np.cumsum(self.counts)[:-1])
+
     def of(self, j: int) -> Array:
         """Return the levels of feature j."""
-        start = int(self.counts[:j].sum())
-        known = self.levels[start : start + int(self.counts[j])]
+        known = self.each[j]
         return np.append(known, np.nan) if self.missing[j] else known
 
-    def code(self, j: int, column: Array) -> Indices:
-        """Return the numbers of the levels in a column; -1 for unknown values."""
-        start, n = int(self.counts[:j].sum()), int(self.counts[j])
-        known = self.levels[start : start + n]
-        place = np.searchsorted(known, column)
-        found = np.append(known, np.nan)[place] == column
-        codes = np.where(found, place, -1)
-        return np.where(np.isnan(column), n, codes) if self.missing[j] else codes
+    def codes(self, X: Array) -> Iterator[Indices]:
+        """Yield the numbers of the levels in each column; -1 for unknown values."""
+        for known, missing, column in zip(self.each, self.missing, X.T, strict=True):
+            place = np.searchsorted(known, column)
+            found = np.append(known, np.nan)[place] == column
+            codes = np.where(found, place, -1)
+            yield np.where(np.isnan(column), len(known), codes) if missing else codes
 
     def _check_loaded(self) -> None:
         sizes = check_form(self, self._form)
@@ -209,9 +212,12 @@ class OneHot:
     Attributes
     ----------
     levels : Levels
+    strict : bool
+        True if an unknown value is an error.
     """
 
     levels: Levels
+    strict: bool
 
     takes_missing: ClassVar[bool] = True
 
@@ -220,14 +226,21 @@ class OneHot:
         """Number of features of a row."""
         return self.levels.n_features
 
+    @property
+    def known_row(self) -> Array:
+        """A row of known values, shape (1, n_features)."""
+        first = [known[0] if len(known) else np.nan for known in self.levels.each]
+        return np.array(first, ndmin=2)
+
     def __call__(self, X: Array) -> Array:
         """Return the indicators, feature after feature."""
         sizes = self.levels.sizes
         result = np.zeros((len(X), sum(sizes)))
         start = 0
-        for j, size in enumerate(sizes):
-            codes = self.levels.code(j, X[:, j])
+        for j, (size, codes) in enumerate(zip(sizes, self.levels.codes(X), strict=True)):
             known = np.flatnonzero(codes >= 0)
+            if self.strict and len(known) < len(codes):
+                raise ValueError(f"found an unknown category in column {j}: {X[codes < 0, j][0]}")
             result[known, start + codes[known]] = 1.0
             start += size
         return result
@@ -239,6 +252,10 @@ class OneHot:
 
     def _check_loaded(self) -> None:
         _check_levels(self.levels)
+        if self.strict and 0 in self.levels.sizes:
+            raise ValueError("expected one level or more of each feature")
+        if type(self.strict) is not bool:
+            raise ValueError(f"expected strict to be a bool, got {self.strict!r:.80}")
 
 
 @dataclass(eq=False)
@@ -272,9 +289,9 @@ class MeanTargets:
     def __call__(self, X: Array) -> Array:
         """Return the means, feature after feature, shape (n_samples, n_features n_outputs)."""
         result, start = [np.empty((len(X), 0))], 0
-        for j, size in enumerate(self.levels.sizes):
+        for size, codes in zip(self.levels.sizes, self.levels.codes(X), strict=True):
             table = np.vstack([self.means[start : start + size], self.overall])  # -1: the last row
-            result.append(table[self.levels.code(j, X[:, j])])
+            result.append(table[codes])
             start += size
         return np.hstack(result)
 

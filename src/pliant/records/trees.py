@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.typing import Array
-from pliant.records.form import Part, check_count, check_form
+from pliant.records.form import Part, check_form, check_width
 
 Numbers = npt.NDArray[np.int32]
 
@@ -93,13 +93,14 @@ class TreeEnsemble:
             add(self, np.ascontiguousarray(rows[low : low + BLOCK]), totals[low : low + BLOCK])
         if self.divisor != 1.0:
             totals /= self.divisor
-        return totals
+        # as scikit-learn's boosting by histograms, so that sums over the columns are the same
+        return totals if self.single else np.asfortranarray(totals)
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless every walk stays within the arrays and ends at a leaf."""
         sizes = check_form(self, self._form)
         n_nodes, n_leaves, k = sizes["nodes"], sizes["leaves"], len(self.start)
-        check_count("n_features", self.n_features)
+        check_width("n_features", self.n_features)
         if not (type(self.divisor) is float and 1.0 <= self.divisor <= 1e9):
             raise ValueError(f"expected a divisor of 1 or more, got {self.divisor!r:.80}")
         if type(self.single) is not bool:
