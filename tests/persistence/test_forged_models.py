@@ -260,7 +260,8 @@ FORGERIES = {
     ],
     "spectral": [("kernel_.degrees", np.zeros(40))],
     "embedding": [
-        ("learner_", 3.0), ("components_", 3.0), ("n_features_in_", -1), ("n_features_in_", 2.5), ("components_.centre", np.ones(3)),
+        ("n_features_in_", -1), ("n_features_in_", 2.5),
+        ("learner_", 3.0), ("components_", 3.0), ("components_.centre", np.ones(3)),
         ("components_.coefficients", np.ones((3, 2))),
     ],
     "learned": [
