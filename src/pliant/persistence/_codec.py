@@ -20,7 +20,7 @@ from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 from pliant.records import to_record
-from pliant.records.convert import CONVERTERS
+from pliant.records.convert import converts
 
 MAX_PARTS = 500_000
 """Maximum number of parts in a file."""
@@ -100,7 +100,7 @@ class Encoder:
             return self._add(["objects"], items, *value.shape)
         if kind is np.ndarray or isinstance(value, np.generic):
             return self._encode_array(value)
-        if type_name(kind) in CONVERTERS:
+        if converts(kind):
             return self._encode(self._converted(value, where), where)
         if type_name(kind) not in self.trusted:
             function = callable(value) and hasattr(value, "__qualname__")

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.core.typing import Array
 from pliant.kernels.base import Kernel, Product, Scaled, Sum
 from pliant.kernels.standard import Gaussian, Laplacian, Linear, Matern, Polynomial, Sigmoid
+from pliant.records.boosters import BOOSTERS
 from pliant.records.estimators import (
     Pipeline,
     SavedCalibration,
@@ -32,8 +32,14 @@ from pliant.records.functions import (
     LinearFunction,
     PairExpansion,
 )
+from pliant.records.nodes import Nodes, f8, i4, refuse, tree_ensemble
 from pliant.records.transforms import Affine, Imputation, Levels, MeanTargets, OneHot, Projection
 from pliant.records.trees import TreeEnsemble
+
+
+def converts(kind: type) -> bool:
+    """Return True for types of estimators that become records, which depends on parameters too."""
+    return hasattr(kind, "_to_record") or f"{kind.__module__}.{kind.__qualname__}" in CONVERTERS
 
 
 def has_record(original: Any) -> bool:
@@ -42,7 +48,7 @@ def has_record(original: Any) -> bool:
         _check_settings(original)
     except ValueError:
         return False
-    return _name(original) in CONVERTERS
+    return converts(type(original))
 
 
 def to_record(original: Any) -> Any:
@@ -51,6 +57,8 @@ def to_record(original: Any) -> Any:
     A part that is an estimator stays as it is, to be converted in its turn; an estimator that is
     not fitted becomes `Unfitted`. Raises ValueError if a setting has no record.
     """
+    if hasattr(original, "_to_record"):
+        return original._to_record()
     convert = CONVERTERS[_name(original)]
     _check_settings(original)
     if convert not in (_pipeline, _frozen) and not _is_fitted(original):
@@ -66,6 +74,8 @@ def _name(original: Any) -> str:
 
 
 def _is_fitted(original: Any) -> bool:
+    if hasattr(original, "__sklearn_is_fitted__"):
+        return bool(original.__sklearn_is_fitted__())
     return any(name.endswith("_") and not name.startswith("__") for name in vars(original))
 
 
@@ -76,20 +86,20 @@ def _check_settings(original: Any) -> None:
     for parameter, allowed in PARAMETERS.get(name, {}).items():
         value = known.get(parameter, allowed[0])
         if value not in allowed:
-            _refuse(original, f"{parameter}={value!r:.80}")
+            refuse(original, f"{parameter}={value!r:.80}")
     if name in ("SVC", "NuSVC", "SVR", "NuSVR", "KernelRidge") and kernel != "precomputed":
         own = isinstance(kernel, Kernel) and name == "KernelRidge"
         if not own and (not isinstance(kernel, str) or kernel not in KERNELS):
-            _refuse(original, f"kernel={kernel!r:.80}")
+            refuse(original, f"kernel={kernel!r:.80}")
     if name.startswith("GaussianProcess") and kernel is not None:
         _process_kernel(original, kernel)
         if name.endswith("Classifier") and "WhiteKernel" in repr(kernel):
-            _refuse(original, "WhiteKernel")
+            refuse(original, "WhiteKernel")
     if name == "SimpleImputer" and known["missing_values"] == known["missing_values"]:
-        _refuse(original, f"missing_values={known['missing_values']!r:.80}")
+        refuse(original, f"missing_values={known['missing_values']!r:.80}")
     transformer = known.get("transformer")
     if transformer is not None and _name(transformer) not in SCALERS:
-        _refuse(original, f"transformer={transformer!r:.80}")
+        refuse(original, f"transformer={transformer!r:.80}")
 
 
 KERNELS = ("laplacian", "linear", "poly", "polynomial", "rbf", "sigmoid")
@@ -111,91 +121,33 @@ PARAMETERS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     "TransformedTargetRegressor": {"func": (None,), "inverse_func": (None,)},
     "CalibratedClassifierCV": {"method": ("sigmoid", "isotonic")},
+    "XGBRegressor": {"booster": (None, "gbtree")},
+    "XGBClassifier": {"booster": (None, "gbtree")},
 }
 """The values of parameters that have a record."""
-
-
-def _refuse(original: Any, what: str) -> Any:
-    raise ValueError(f"{what} of {type(original).__name__} has no form in a model file")
-
-
-def _f8(values: Any) -> Array:
-    """Return a C-contiguous float64 array that shares no memory with others."""
-    return np.array(values, dtype=np.float64, order="C")
-
-
-def _i4(values: Any) -> npt.NDArray[np.int32]:
-    return np.array(values, dtype=np.int32, order="C")
 
 
 # --- trees ---
 
 
-def _trees(
-    nodes: Sequence[tuple[Any, Any, Any, Any, Any, Any]],
-    outputs: Sequence[int],
-    start: Any,
-    divisor: float,
-    *,
-    single: bool,
-    n_features: int,
-) -> TreeEnsemble:
-    """Number the inner nodes and the leaves of all trees.
-
-    Each tree is a tuple of arrays: feature, threshold, left (-1 for a leaf), right, missing left,
-    and the values of the nodes of shape (n_nodes, n_values).
-    """
-    n_nodes, n_leaves, roots = 0, 0, []
-    parts: dict[str, list[Any]] = {
-        name: [] for name in ("feature", "threshold", "left", "right", "missing_left", "leaves")
-    }
-    for feature, threshold, left, right, missing_left, values in nodes:
-        inner = left >= 0
-        # c >= 0 is inner node c, c < 0 is leaf ~c
-        number = np.where(
-            inner, n_nodes + np.cumsum(inner) - 1, ~(n_leaves + np.cumsum(~inner) - 1)
-        )
-        roots.append(number[0])
-        parts["feature"].append(feature[inner])
-        parts["threshold"].append(threshold[inner])
-        parts["left"].append(number[left[inner]])
-        parts["right"].append(number[right[inner]])
-        parts["missing_left"].append(missing_left[inner])
-        parts["leaves"].append(values[~inner])
-        n_nodes, n_leaves = n_nodes + int(inner.sum()), n_leaves + int((~inner).sum())
-    joined = {name: np.concatenate(each) for name, each in parts.items()}
-    return TreeEnsemble(
-        roots=_i4(roots),
-        outputs=_i4(outputs),
-        feature=_i4(joined["feature"]),
-        left=_i4(joined["left"]),
-        right=_i4(joined["right"]),
-        threshold=_f8(joined["threshold"]),
-        missing_left=np.array(joined["missing_left"], dtype=np.bool_),
-        leaves=_f8(joined["leaves"]),
-        start=_f8(start),
-        divisor=float(divisor),
-        single=single,
-        n_features=int(n_features),
-    )
-
-
-def _nodes_of_tree(tree: Any, factor: float | None = None) -> tuple[Any, Any, Any, Any, Any, Any]:
+def _nodes_of_tree(tree: Any, factor: float | None = None) -> Nodes:
     """Return the nodes of a compiled tree of scikit-learn; leaf values are times a factor."""
     values = tree.value[:, 0, :] if tree.n_outputs == 1 else tree.value[:, :, 0]
-    values = values if factor is None else factor * values
-    return (
-        *(tree.feature, tree.threshold, tree.children_left, tree.children_right),
-        *(tree.missing_go_to_left.astype(np.bool_), values),
+    return Nodes(
+        feature=tree.feature,
+        threshold=tree.threshold,
+        left=tree.children_left,
+        right=tree.children_right,
+        missing_left=tree.missing_go_to_left.astype(np.bool_),
+        values=values if factor is None else factor * values,
     )
 
 
 def _mean_of_trees(original: Any, trees: Sequence[Any]) -> TreeEnsemble:
     nodes = [_nodes_of_tree(each.tree_) for each in trees]
-    k, n = nodes[0][5].shape[1], len(trees)
-    return _trees(
-        nodes, [0] * n, np.zeros(k), float(n), single=True, n_features=original.n_features_in_
-    )
+    k, n = nodes[0].values.shape[1], len(trees)
+    d = original.n_features_in_
+    return tree_ensemble(nodes, [0] * n, np.zeros(k), n_features=d, divisor=float(n), single=True)
 
 
 def _forest_regressor(original: Any) -> SavedRegressor:
@@ -207,7 +159,7 @@ def _forest_regressor(original: Any) -> SavedRegressor:
 
 def _forest_classifier(original: Any) -> SavedClassifier:
     if original.n_outputs_ != 1:
-        _refuse(original, "more than one target")
+        refuse(original, "more than one target")
     trees = getattr(original, "estimators_", [original])
     return _classifier(original, _mean_of_trees(original, trees), "shares")
 
@@ -223,11 +175,8 @@ def _gradient_boosting(original: Any) -> Any:
     start = original._raw_predict_init(np.zeros((1, original.n_features_in_), np.float32))[0]
     rounds = original.estimators_.ravel()  # the trees of all classes, round by round
     nodes = [_nodes_of_tree(each.tree_, original.learning_rate) for each in rounds]
-    function = _trees(
-        *(nodes, [t % k for t in range(len(nodes))], start, 1.0),
-        single=True,
-        n_features=original.n_features_in_,
-    )
+    outputs, d = [t % k for t in range(len(nodes))], original.n_features_in_
+    function = tree_ensemble(nodes, outputs, start, n_features=d, single=True)
     if not hasattr(original, "classes_"):
         return SavedRegressor.of(original, function=function, link="identity", single=True)
     return _classifier(original, function, "logistic" if k == 1 else "softmax")
@@ -236,24 +185,24 @@ def _gradient_boosting(original: Any) -> Any:
 def _histogram_boosting(original: Any) -> Any:
     """Sum the trees in the order of rounds and classes, after the baseline."""
     if getattr(original, "is_categorical_", None) is not None:
-        _refuse(original, "the parameter categorical_features")
+        refuse(original, "the parameter categorical_features")
     nodes, outputs = [], []
     for iteration in original._predictors:
         for k, predictor in enumerate(iteration):
             each = predictor.nodes
-            left = np.where(each["is_leaf"] == 1, -1, each["left"].astype(np.int64))
             nodes.append(
-                (
-                    *(each["feature_idx"], each["num_threshold"], left),
-                    *(each["right"].astype(np.int64), each["missing_go_to_left"] == 1),
-                    each["value"][:, None],
+                Nodes(
+                    feature=each["feature_idx"],
+                    threshold=each["num_threshold"],
+                    left=np.where(each["is_leaf"] == 1, -1, each["left"].astype(np.int64)),
+                    right=each["right"].astype(np.int64),
+                    missing_left=each["missing_go_to_left"] == 1,
+                    values=each["value"][:, None],
                 )
             )
             outputs.append(k)
     start = np.ravel(original._baseline_prediction)
-    function = _trees(
-        *(nodes, outputs, start, 1.0), single=False, n_features=original.n_features_in_
-    )
+    function = tree_ensemble(nodes, outputs, start, n_features=original.n_features_in_)
     if not hasattr(original, "classes_"):
         link = "exp" if original.loss in ("poisson", "gamma") else "identity"
         return SavedRegressor.of(original, function=function, link=link, single=True)
@@ -264,7 +213,7 @@ def _histogram_boosting(original: Any) -> Any:
 
 
 def _dummy_regressor(original: Any) -> SavedRegressor:
-    value = _f8(np.ravel(original.constant_))
+    value = f8(np.ravel(original.constant_))
     function = Constant(value, int(original.n_features_in_))
     single = original.n_outputs_ == 1
     return SavedRegressor.of(original, function=function, link="identity", single=single)
@@ -272,16 +221,16 @@ def _dummy_regressor(original: Any) -> SavedRegressor:
 
 def _dummy_classifier(original: Any) -> SavedClassifier:
     if original.n_outputs_ != 1:
-        _refuse(original, "more than one target")
+        refuse(original, "more than one target")
     X = np.zeros((1, original.n_features_in_))
-    function = Constant(_f8(original.predict_proba(X)[0]), int(original.n_features_in_))
+    function = Constant(f8(original.predict_proba(X)[0]), int(original.n_features_in_))
     return _classifier(original, function, "shares")
 
 
 def _linear_function(original: Any) -> LinearFunction:
     W = np.atleast_2d(original.coef_)
     b = np.broadcast_to(np.ravel(original.intercept_), len(W))
-    return LinearFunction(_f8(W.T), _f8(b))
+    return LinearFunction(f8(W.T), f8(b))
 
 
 def _linear_regressor(original: Any) -> SavedRegressor:
@@ -330,17 +279,17 @@ def _kernel(original: Any, name: Any, gamma: float | None, degree: Any, coef0: A
 def _centres(original: Any) -> tuple[Kernel | None, Any]:
     """Return the kernel and the support vectors of a support vector machine of scikit-learn."""
     if original._sparse:
-        _refuse(original, "a fit to sparse rows")
+        refuse(original, "a fit to sparse rows")
     if original.kernel == "precomputed":
-        return None, _i4(original.support_)
+        return None, i4(original.support_)
     kernel = _kernel(original, original.kernel, original._gamma, original.degree, original.coef0)
-    return kernel, _f8(original.support_vectors_)
+    return kernel, f8(original.support_vectors_)
 
 
 def _support_vector_regressor(original: Any) -> SavedRegressor:
     kernel, points = _centres(original)
     function = KernelExpansion(
-        *(kernel, points, _f8(original._dual_coef_.T), np.ones(1), _f8(original._intercept_)),
+        *(kernel, points, f8(original._dual_coef_.T), np.ones(1), f8(original._intercept_)),
         n_features=int(original.n_features_in_),
     )
     return SavedRegressor.of(original, function=function, link="identity", single=True)
@@ -348,10 +297,10 @@ def _support_vector_regressor(original: Any) -> SavedRegressor:
 
 def _support_vector_classifier(original: Any) -> SavedClassifier:
     kernel, points = _centres(original)
-    b, n_features = _f8(original._intercept_), int(original.n_features_in_)
-    coefficients = _f8(original._dual_coef_.T)
+    b, n_features = f8(original._intercept_), int(original.n_features_in_)
+    coefficients = f8(original._dual_coef_.T)
     function: Any = PairExpansion(
-        kernel, points, _i4(original._n_support), coefficients, b, n_features
+        kernel, points, i4(original._n_support), coefficients, b, n_features
     )
     if len(original.classes_) == 2:  # libsvm's values elect the first class
         function = KernelExpansion(kernel, points, -coefficients, np.ones(1), -b, n_features)
@@ -363,13 +312,13 @@ def _kernel_ridge(original: Any) -> SavedRegressor:
     c = np.asarray(original.dual_coef_)
     X = original.X_fit_
     if not isinstance(X, np.ndarray):
-        _refuse(original, "a fit to sparse rows")
+        refuse(original, "a fit to sparse rows")
     gamma = 1.0 / X.shape[1] if original.gamma is None else original.gamma
-    kernel, points = None, cast(Any, _i4(np.arange(len(X))))
+    kernel, points = None, cast(Any, i4(np.arange(len(X))))
     if original.kernel != "precomputed":
         kernel = _kernel(original, original.kernel, gamma, original.degree, original.coef0)
-        points = _f8(X)
-    C = _f8(c.reshape(len(c), -1))
+        points = f8(X)
+    C = f8(c.reshape(len(c), -1))
     ones, zeros = np.ones(C.shape[1]), np.zeros(C.shape[1])
     function = KernelExpansion(kernel, points, C, ones, zeros, int(original.n_features_in_))
     return SavedRegressor.of(original, function=function, link="identity", single=c.ndim == 1)
@@ -393,12 +342,12 @@ def _process_kernel(original: Any, kernel: Any) -> Kernel | None:
             return Sum(*known) if name == "Sum" else Product(*known)
         if name == "Sum" and not scales:
             return known[0] if known else None
-        _refuse(original, "a sum or product with ConstantKernel")
+        refuse(original, "a sum or product with ConstantKernel")
     length = getattr(kernel, "length_scale", None)
     # k = exp(-|x - y|^2 / (2 l^2)), by feature if l is a vector
     gamma: Any = None if length is None else 1.0 / (2.0 * np.square(length))
     if gamma is not None:
-        gamma = _f8(gamma) if np.ndim(gamma) else float(gamma)
+        gamma = f8(gamma) if np.ndim(gamma) else float(gamma)
     if name == "RBF":
         return Gaussian(gamma)
     if name == "Matern" and kernel.nu in (0.5, 1.5, 2.5):
@@ -406,19 +355,19 @@ def _process_kernel(original: Any, kernel: Any) -> Kernel | None:
         return Matern(float(kernel.nu), gamma)
     if name == "DotProduct":
         return Polynomial(1, 1.0, float(kernel.sigma_0**2))
-    return _refuse(original, f"the kernel {name}")
+    return refuse(original, f"the kernel {name}")
 
 
 def _gaussian_process_regressor(original: Any) -> SavedRegressor:
     kernel = _process_kernel(original, original.kernel_)
     alpha = np.asarray(original.alpha_)
-    C = _f8(alpha.reshape(len(alpha), -1))
-    scale = _f8(np.broadcast_to(original._y_train_std, C.shape[1]))
-    mean = _f8(np.broadcast_to(original._y_train_mean, C.shape[1]))
+    C = f8(alpha.reshape(len(alpha), -1))
+    scale = f8(np.broadcast_to(original._y_train_std, C.shape[1]))
+    mean = f8(np.broadcast_to(original._y_train_mean, C.shape[1]))
     single = C.shape[1] == 1
     function: Any = Constant(mean, int(original.n_features_in_))
     if kernel is not None:
-        points, width = _f8(original.X_train_), int(original.n_features_in_)
+        points, width = f8(original.X_train_), int(original.n_features_in_)
         function = KernelExpansion(kernel, points, C, scale, mean, width)
     return SavedRegressor.of(original, function=function, link="identity", single=single)
 
@@ -429,10 +378,10 @@ def _gaussian_process_classifier(original: Any) -> SavedClassifier:
     for each in getattr(outer, "estimators_", [outer]):
         kernel = _process_kernel(original, each.kernel_)
         assert kernel is not None
-        weights = _f8(each.y_train_ - each.pi_)
+        weights = f8(each.y_train_ - each.pi_)
         parts.append(
             LaplacePosterior(
-                *(kernel, _f8(each.X_train_), weights, _f8(each.W_sr_), _f8(np.tril(each.L_))),
+                *(kernel, f8(each.X_train_), weights, f8(each.W_sr_), f8(np.tril(each.L_))),
             )
         )
     return _classifier(original, ClassShares(parts), "shares")
@@ -459,7 +408,7 @@ def _scaler(original: Any) -> SavedTransformer:
         found["factor"], found["offset"] = original.scale_, original.min_
         low, high = original.feature_range
         limits = (float(low), float(high)) if original.clip else limits
-    arrays = {name: None if part is None else _f8(part) for name, part in found.items()}
+    arrays = {name: None if part is None else f8(part) for name, part in found.items()}
     low, high = limits
     function = Affine(**arrays, low=low, high=high, n_features=int(original.n_features_in_))
     return SavedTransformer.of(original, function=function)
@@ -469,13 +418,13 @@ def imputation(original: Any) -> Imputation:
     """Return the arrays of a fitted SimpleImputer of numbers."""
     values = np.asarray(original.statistics_)
     if values.dtype.kind != "f":
-        _refuse(original, "imputation of texts")
+        refuse(original, "imputation of texts")
     empty = np.isnan(values)
     # an empty feature becomes 0, or is left out
     kept = original.keep_empty_features
     fill = np.where(empty, 0.0, values)
     marked = original.indicator_.features_ if original.add_indicator else []
-    return Imputation(_f8(fill), empty & (not kept), _i4(marked))
+    return Imputation(f8(fill), empty & (not kept), i4(marked))
 
 
 def _imputer(original: Any) -> SavedTransformer:
@@ -485,12 +434,12 @@ def _imputer(original: Any) -> SavedTransformer:
 def _levels(original: Any) -> Levels:
     """Return the categories of an encoder of numbers."""
     if any(np.asarray(each).dtype.kind not in "biuf" for each in original.categories_):
-        _refuse(original, "a feature of texts")
+        refuse(original, "a feature of texts")
     found = [np.asarray(each, dtype=np.float64) for each in original.categories_]
     missing = np.array([bool(np.isnan(known).any()) for known in found], dtype=np.bool_)
     known = [levels[~np.isnan(levels)] for levels in found]
-    counts = _i4([len(levels) for levels in known])
-    return Levels(_f8(np.concatenate(known)), counts, missing)
+    counts = i4([len(levels) for levels in known])
+    return Levels(f8(np.concatenate(known)), counts, missing)
 
 
 def one_hot(original: Any) -> OneHot:
@@ -508,7 +457,7 @@ def mean_targets(original: Any) -> MeanTargets:
     rows = original.encodings_  # per feature and class
     means = [np.column_stack(rows[j : j + k]) for j in range(0, len(rows), k)]
     overall = np.broadcast_to(np.ravel(original.target_mean_), k)
-    return MeanTargets(_levels(original), _f8(np.concatenate(means)), _f8(overall))
+    return MeanTargets(_levels(original), f8(np.concatenate(means)), f8(overall))
 
 
 def _target_encoder(original: Any) -> SavedTransformer:
@@ -521,9 +470,9 @@ def projection(original: Any) -> Projection:
     centre, scale = getattr(original, "mean_", None), None
     if getattr(original, "whiten", False):
         scale = np.sqrt(original.explained_variance_)
-        scale = _f8(np.maximum(scale, np.finfo(scale.dtype).eps))
-    components = _f8(original.components_)
-    return Projection(components, None if centre is None else _f8(centre), scale, prefix)
+        scale = f8(np.maximum(scale, np.finfo(scale.dtype).eps))
+    components = f8(original.components_)
+    return Projection(components, None if centre is None else f8(centre), scale, prefix)
 
 
 def _projection(original: Any) -> SavedTransformer:
@@ -538,7 +487,7 @@ def _pipeline(original: Any) -> Pipeline:
     skipped = ("passthrough", None)
     steps = [(str(name), step) for name, step in original.steps if step not in skipped]
     if not steps:
-        _refuse(original, "an empty list of steps")
+        refuse(original, "an empty list of steps")
     return Pipeline(steps)
 
 
@@ -562,8 +511,8 @@ def _calibration(original: Any) -> SavedCalibration:
 def _curve(calibrator: Any) -> Array:
     """Return a and b of Platt's curve, or the points of a piecewise linear one."""
     if hasattr(calibrator, "a_"):
-        return _f8([calibrator.a_, calibrator.b_])
-    x, y = _f8(calibrator.X_thresholds_), _f8(calibrator.y_thresholds_)
+        return f8([calibrator.a_, calibrator.b_])
+    x, y = f8(calibrator.X_thresholds_), f8(calibrator.y_thresholds_)
     first = np.append(True, np.diff(x) > 0)
     return np.ascontiguousarray(np.stack([x[first], y[first]]))
 
@@ -633,5 +582,6 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "sklearn.compose._target.TransformedTargetRegressor": _scaled_target,
     "sklearn.calibration.CalibratedClassifierCV": _calibration,
     "sklearn.frozen._frozen.FrozenEstimator": _frozen,
+    **BOOSTERS,
 }
 """Converters by the full name of the class; a subclass may predict otherwise and has none."""

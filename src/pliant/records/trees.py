@@ -1,8 +1,8 @@
 r"""Ensembles of decision trees as flat arrays.
 
-Output k of a row x is (start_k + sum_t v_tk(x)) / divisor, summed in the order of the trees, where
-v_t(x) is the value of the leaf that x reaches in tree t. A row goes left at a node if its feature
-is at most the threshold; a missing value goes where the node sends it.
+Output k of a row x is (start_k + sum_t v_tk(x)) / divisor + offset_k, summed in the order of the
+trees, where v_t(x) is the value of the leaf that x reaches in tree t. A row goes left at a node if
+its feature is at most the threshold; a missing value goes where the node sends it.
 """
 
 from __future__ import annotations
@@ -47,8 +47,12 @@ class TreeEnsemble:
         The first summand.
     divisor : float
         The number of trees for a mean, 1 for a sum.
+    offset : array of shape (n_outputs,) or None
+        The last summand; None leaves it out.
     single : bool
         True if rows are rounded to float32 before comparisons.
+    narrow : bool
+        True if sums are rounded to float32 after each tree.
     n_features : int
     """
 
@@ -62,6 +66,7 @@ class TreeEnsemble:
         "missing_left": Part("b1", ("nodes",)),
         "leaves": Part("f8", ("leaves", "values")),
         "start": Part("f8", ("outputs",)),
+        "offset": Part("f8", ("outputs",), optional=True),
     }
 
     roots: Numbers
@@ -74,7 +79,9 @@ class TreeEnsemble:
     leaves: Array
     start: Array
     divisor: float
+    offset: Array | None
     single: bool
+    narrow: bool
     n_features: int
 
     takes_missing: ClassVar[bool] = True
@@ -89,10 +96,14 @@ class TreeEnsemble:
                 raise ValueError("expected features in the range of float32, got a larger one")
         add = _add_compiled if len(X) * len(self.roots) >= COMPILED else _add_by_level
         totals = np.tile(self.start, (len(X), 1))
+        totals = totals.astype(np.float32) if self.narrow else totals
         for low in range(0, len(X), BLOCK):
             add(self, np.ascontiguousarray(rows[low : low + BLOCK]), totals[low : low + BLOCK])
         if self.divisor != 1.0:
             totals /= self.divisor
+        totals = totals.astype(np.float64, copy=False)
+        if self.offset is not None:
+            totals += self.offset
         # as scikit-learn's boosting by histograms, so that sums over the columns are the same
         return totals if self.single else np.asfortranarray(totals)
 
@@ -103,8 +114,11 @@ class TreeEnsemble:
         check_width("n_features", self.n_features)
         if not (type(self.divisor) is float and 1.0 <= self.divisor <= 1e9):
             raise ValueError(f"expected a divisor of 1 or more, got {self.divisor!r:.80}")
-        if type(self.single) is not bool:
-            raise ValueError(f"expected single to be a bool, got {self.single!r:.80}")
+        for flag in (self.single, self.narrow):
+            if type(flag) is not bool:
+                raise ValueError(f"expected single and narrow to be bools, got {flag!r:.80}")
+        if self.narrow and max(np.abs(a).max(initial=0) for a in (self.leaves, self.start)) > 1e30:
+            raise ValueError("expected leaves in the range of float32")
         if sizes["values"] not in (1, k) or k < 1 or (self.outputs >= k).any():
             raise ValueError(f"expected leaves and trees for {k} outputs")
         if (self.feature >= self.n_features).any():
@@ -132,6 +146,7 @@ def _add_by_level(trees: TreeEnsemble, rows: Array, totals: Array) -> None:
             child = np.where(goes_left, trees.left[node], trees.right[node])
             place[walking] = child
             walking = walking[child >= 0]
+        # a sum of two float32 numbers in float64, rounded to float32, is their rounded sum
         if trees.leaves.shape[1] == 1:
             totals[:, output] += trees.leaves[~place, 0]
         else:
