@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.dummy import DummyRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,6 +25,7 @@ from pliant import ModelFileError, TableFeatures
 from pliant.kernels import Gaussian
 from pliant.persistence import load, load_file, save
 from pliant.persistence._codec import MAX_ROW_BYTES, Decoder
+from pliant.records import to_record
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 MODEL = make_pipeline(StandardScaler(), KernelRidge(kernel="rbf")).fit(X, X[:, 0])
@@ -208,6 +210,37 @@ def test_repeated_rows_take_limited_memory(tmp_path, valid):
 
     data = packed({**members_of(valid), "arrays": bytes(4 * n)})
     assert "repeated rows" in refusal(tmp_path, with_json(data, change))
+
+
+def test_arrays_cannot_repeat_one_another(tmp_path, valid):
+    """Together, they take no more bytes than the file has."""
+
+    def change(root):
+        root["kinds"].append(["array", "<f8", [], None])
+        root["parts"] += [[len(root["kinds"]) - 1, 0, 10_000] for _ in range(2)]
+
+    data = packed({**members_of(valid), "arrays": bytes(90_000)})
+    assert "expected arrays of 90000 bytes, got more" in refusal(tmp_path, with_json(data, change))
+
+
+def test_lists_that_are_copied_take_limited_memory(tmp_path, valid):
+    n = 100_000
+
+    def change(root):
+        root["kinds"] += [["list"], ["objects"]]
+        number, place = len(root["kinds"]) - 2, len(root["parts"])
+        root["parts"].append([number, *[None] * n])
+        root["parts"] += [[number + 1, [place], n] for _ in range(MAX_ROW_BYTES // (8 * n) + 1)]
+
+    assert "arrays of objects" in refusal(tmp_path, with_json(valid, change))
+
+
+@pytest.mark.parametrize("width", [10**7, 10**12, -1, 2.0, None])
+def test_a_row_of_a_record_takes_limited_memory(tmp_path, width):
+    model = to_record(DummyRegressor().fit(X, X[:, 0]))
+    model.n_features_in_ = model.function.n_features = width
+    with pytest.raises(ModelFileError, match="cannot save the model"):
+        save(model, tmp_path / "model.pliant")
 
 
 @pytest.mark.parametrize("kind", ["list", "dict"])
