@@ -209,13 +209,13 @@ def test_other_models_raise_an_error(model, got):
 
 def test_a_precomputed_kernel_and_other_estimators_raise_an_error():
     pytest.importorskip("onnx")
-    from sklearn.linear_model import Ridge
+    from sklearn.neighbors import KNeighborsRegressor
 
     model = AsymmetricKernelRidge("precomputed").fit(SCALED @ SCALED.T, f)
     with pytest.raises(ValueError, match="got a precomputed kernel"):
         to_onnx(model)
-    with pytest.raises(ValueError, match="got Ridge"):
-        to_onnx(Ridge().fit(X, f))
+    with pytest.raises(ValueError, match="got KNeighborsRegressor"):
+        to_onnx(KNeighborsRegressor().fit(X, f))
 
 
 def test_the_error_names_the_extra(monkeypatch):

@@ -1,12 +1,14 @@
 """Modified model files: they load, or raise an error of one sentence.
 
 A case modifies the bytes, the JSON data, or the arrays of a small model file. Findings are
-errors other than `ModelFileError`, processes that crash when the loaded model predicts, and
-executed code: the import of a module named by the file only, or the creation of a file.
+errors other than `ModelFileError`, processes that crash when the loaded model predicts, outputs
+that are not finite or have another shape, probabilities outside [0, 1], memory beyond the promise,
+and executed code: the import of a module named by the file only, or the creation of a file.
 """
 
 import json
 import os
+import resource
 import sys
 import tempfile
 import warnings
@@ -18,8 +20,7 @@ import numpy as np
 
 from pliant.exceptions import ModelFileError
 from pliant.kernels import Kernel
-from pliant.persistence import load, save
-from pliant.persistence._model_file import object_types
+from pliant.persistence import load, save, trusted_types
 from tests.persistence.test_forged_models import CODES, MODELS, X
 from tests.persistence.test_hostile_files import HOSTILE, members_of, packed
 
@@ -61,28 +62,55 @@ def case(seed, folder):
     sys.modules.pop(CANARY, None)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        before = peak()
         try:
             model = load(path)
         except ModelFileError as error:
             fits = str(error).isprintable() and len(str(error)) < 500
             return None if fits else f"message: {str(error)[:200]!r}"
-        predicted(model, name)
+        finally:
+            taken = peak() - before
+        if taken > 4 * len(data) + 500_000_000:
+            return f"memory: {taken} bytes for a file of {name} with {len(data)}"
+        if wrong := predicted(model, name):
+            return f"output: {wrong} of {name}"
     if sys.modules.get(CANARY) or [each for each in folder.iterdir() if each != path]:
         return f"code: the file of {name} ran some"
     return None
 
 
+def peak():
+    """Return the largest memory of this process so far, in bytes."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
 def predicted(model, name):
-    """Predict with a model; it may raise errors, but not read beyond its arrays."""
+    """Predict with a model, which may raise errors; return what is wrong with an output."""
     width = getattr(model, "n_features_in_", 3)
     width = min(width, 10_000) if width and isinstance(width, int) else 3
-    rows = CODES if name == "codes" else np.resize(X, (20, width))
+    rows = CODES if name in ("codes", "means") else np.resize(X, (20, width))
+    wrong = None
     for method in METHODS:
         with suppress(Exception):
-            getattr(model, method)(rows)
+            values = np.asarray(getattr(model, method)(rows))
+            wrong = wrong or fault(method, values, len(rows))
     if isinstance(model, Kernel):
         with suppress(Exception):
-            model(rows, rows[:5])
+            wrong = wrong or fault("kernel", np.asarray(model(rows, rows[:5])), len(rows))
+    return wrong
+
+
+def fault(method, values, n):
+    """Return what is wrong with an output for n rows, or None."""
+    if values.shape[:1] != (n,) or values.ndim > 2:
+        return f"{method} of shape {values.shape}"
+    if values.dtype.kind != "f" or method == "predict_interval":
+        return None
+    if not np.isfinite(values).all():
+        return f"{method} not finite"
+    if method == "predict_proba" and not ((values >= 0) & (values <= 1 + 1e-6)).all():
+        return f"{method} outside [0, 1]"
+    return None
 
 
 def of_bytes(data, rng):
@@ -113,7 +141,7 @@ def change_lists(kinds, parts, rng):
     one, other = (parts[int(i)] for i in rng.integers(len(parts), size=2))
     kind = kinds[int(rng.integers(len(kinds)))]
     place = int(rng.integers(1, len(one)))
-    types = sorted(object_types())
+    types = sorted(trusted_types())
     match int(rng.integers(9)):
         case 0:
             one.pop(place)

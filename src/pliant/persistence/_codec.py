@@ -13,15 +13,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.tree._tree import Tree
-from sklearn.utils import Bunch
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import ModelFileError
-from pliant.core.text import quoted
+from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
+from pliant.records import to_record
+from pliant.records.convert import converts
 
 MAX_PARTS = 500_000
 """Maximum number of parts in a file."""
@@ -32,14 +31,8 @@ MAX_NESTED = 10 * MAX_PARTS
 MAX_ROW_BYTES = 100_000_000
 """Maximum number of bytes in arrays restored from rows that are stored once."""
 
-TYPES = {
-    f"{kind.__module__}.{kind.__name__}": kind
-    for kind in (str, int, float, np.float32, np.float64, np.int32, np.int64, np.bool_, np.str_)
-}
-"""Types that may be values of parameters, such as the dtype of an encoder."""
-
-TREE, U4 = "sklearn.tree._tree.Tree", np.dtype("<u4")
-"""Name of compiled trees, and type of row numbers."""
+U4 = np.dtype("<u4")
+"""Type of row numbers."""
 
 
 def type_name(kind: Any) -> str:
@@ -95,22 +88,20 @@ class Encoder:
         if kind in (list, tuple):
             items = [self._encode(item, f"{where}[{i}]") for i, item in enumerate(value)]
             return self._add([kind.__name__], *items)
-        if kind in (dict, Bunch):
+        if kind is dict:
             pairs = [(key, f"{where}.{key}", item) for key, item in value.items()]
             items = [self._encode(each, place) for k, place, v in pairs for each in (k, v)]
             return self._add([kind.__name__], *items)
         if kind is slice:
             ends = (value.start, value.stop, value.step)
             return self._add(["slice"], *(self._encode(end, where) for end in ends))
-        if isinstance(value, np.dtype):
-            return self._add(["dtype"], self._encode(np.lib.format.dtype_to_descr(value), where))
-        if isinstance(value, type) and type_name(value) in TYPES:
-            return self._add(["type"], type_name(value))
         if kind is np.ndarray and value.dtype.kind == "O":
             items = self._encode(value.ravel().tolist(), where)
             return self._add(["objects"], items, *value.shape)
         if kind is np.ndarray or isinstance(value, np.generic):
             return self._encode_array(value)
+        if converts(kind):
+            return self._encode(self._converted(value, where), where)
         if type_name(kind) not in self.trusted:
             function = callable(value) and hasattr(value, "__qualname__")
             what = f"the function {quoted(type_name(value))}" if function else None
@@ -118,12 +109,16 @@ class Encoder:
                 f"{quoted(where)} is {what or f'a {quoted(type_name(kind))}'}; a model file may "
                 "contain only plain values, arrays, and the estimators and kernels on a closed list"
             )
-        if isinstance(value, Tree):
-            _, arguments, state = value.__reduce__()
-            return self._add([TREE], self._encode(arguments, where), self._encode(state, where))
         state = _stored_state(value)
         items = [self._encode(part, f"{where}.{name}") for name, part in state.items()]
         return self._add([type_name(kind), list(state)], *items)
+
+    def _converted(self, value: Any, where: str) -> Any:
+        """Return the record of an estimator of another library."""
+        try:
+            return to_record(value)
+        except ValueError as error:
+            raise ModelFileError(f"{quoted(where)}: {printable(error)}") from None
 
     def _encode_array(self, value: Any) -> Any:
         """Add a part for an array or a scalar, and store its rows later."""
@@ -179,8 +174,8 @@ class Decoder:
     """
 
     def __init__(self, kinds: list[list[Any]], data: bytes, trusted: frozenset[str]) -> None:
-        self.data, self.free_bytes = data, len(data) + MAX_ROW_BYTES
-        known = {*MAKERS, "array", *trusted}
+        self.data, self.free_bytes, self.free_row_bytes = data, len(data), MAX_ROW_BYTES
+        known = {*MAKERS, "array", "objects", *trusted}
         if unknown := [name for name, *_ in kinds if name not in known]:
             raise ModelFileError(f"the file names {quoted(unknown[0])}, which is not on the list")
         self.makers = [self._maker(*kind) for kind in kinds]
@@ -202,11 +197,20 @@ class Decoder:
         """Return a function that makes a part of a kind from its values."""
         if name == "array":
             return self._array_maker(*shared)
+        if name == "objects":
+            return self._make_objects
         if name in MAKERS:
             return MAKERS[name]
         module, _, attribute = name.rpartition(".")
         kind, (names,) = getattr(importlib.import_module(module), attribute), shared
         return lambda *values: _make_object(kind, dict(zip(names, values, strict=True)))
+
+    def _make_objects(self, items: list[Any], *shape: int) -> Array:
+        """Return an array of objects, with the items of a list."""
+        self.free_row_bytes -= 8 * len(items)
+        if self.free_row_bytes < 0:
+            raise ModelFileError(f"expected at most {MAX_ROW_BYTES} bytes of arrays of objects")
+        return np.fromiter(items, object, len(items)).reshape(shape)
 
     def _array_maker(
         self, descr: Any, tail: list[int], table: list[int] | None
@@ -219,13 +223,17 @@ class Decoder:
         known = None if table is None else self._view(dtype, tail, *table)
 
         def make(start: int, n: int) -> Array:
-            rows = (
-                self._view(dtype, tail, start, n) if known is None else self._view(U4, [], start, n)
-            )
-            self.free_bytes -= n * math.prod(tail) * dtype.itemsize
-            if self.free_bytes < 0:
+            if known is None:
+                rows = self._view(dtype, tail, start, n)
+                self.free_bytes -= rows.nbytes
+                if self.free_bytes < 0:
+                    raise ModelFileError(f"expected arrays of {len(self.data)} bytes, got more")
+                return rows.copy()
+            rows = self._view(U4, [], start, n)
+            self.free_row_bytes -= n * math.prod(tail) * dtype.itemsize
+            if self.free_row_bytes < 0:
                 raise ModelFileError(f"expected at most {MAX_ROW_BYTES} bytes of repeated rows")
-            return rows.copy() if known is None else known[rows]
+            return known[rows]
 
         return make
 
@@ -249,22 +257,18 @@ def check_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def _stored_state(value: Any) -> dict[str, Any]:
     """Return the attributes of an object to store.
 
-    They omit random states set by ``fit`` and the loss of boosted trees, which is restored in
-    `check_parts`; column selectors are replaced by the selected columns.
+    They omit random states set by ``fit``.
     """
     kind: Any = type(value)
     state = kind.__getstate__(value) or {}
     if not isinstance(value, BaseEstimator):
         return dict(state)
     parameters, random = value.get_params(deep=False), np.random.RandomState | np.random.Generator
-    result = {
+    return {
         name: part
         for name, part in state.items()
-        if name in parameters or not (isinstance(part, random) or name in ("_loss", "_scorer"))
+        if name in parameters or not isinstance(part, random)
     }
-    if isinstance(value, ColumnTransformer) and hasattr(value, "transformers_"):
-        result["transformers"] = value.transformers_[: len(value.transformers)]
-    return result
 
 
 def _make_object(kind: Any, state: dict[str, Any]) -> Any:
@@ -277,13 +281,6 @@ def _make_object(kind: Any, state: dict[str, Any]) -> Any:
     return result
 
 
-def _make_tree(arguments: tuple[Any, ...], state: dict[str, Any]) -> Any:
-    """Return the compiled tree of a decision tree."""
-    result = Tree(*arguments)
-    result.__setstate__(state)
-    return result
-
-
 def _make_dict(*items: Any) -> dict[Any, Any]:
     """Return a dict of alternating keys and values."""
     return dict(zip(items[::2], items[1::2], strict=True))
@@ -293,14 +290,9 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "list": lambda *items: list(items),
     "tuple": lambda *items: items,
     "dict": _make_dict,
-    "Bunch": lambda *items: Bunch(**_make_dict(*items)),
     "slice": slice,
-    "dtype": np.lib.format.descr_to_dtype,
-    "type": TYPES.__getitem__,
-    "objects": lambda items, *shape: np.fromiter(items, object, len(items)).reshape(shape),
     "scalar": lambda array: array[0],
     "point": lambda array: array.reshape(()),
     "transposed": np.transpose,
-    TREE: _make_tree,
 }
-"""Functions that make a part from its values; `Decoder` makes arrays and other objects."""
+"""Functions that make a part from its values; `Decoder` makes arrays, and objects of classes."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import io
 import json
 import os
-import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,17 +12,17 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.model_selection._search import BaseSearchCV
 
-from pliant import kernels, methods
+from pliant import kernels, methods, records
 from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
 from pliant.methods.svm.machine import SVMClassifier
-from pliant.persistence._checks import check_parts, iter_objects
-from pliant.persistence._codec import TREE, Decoder, Encoder, type_name
+from pliant.persistence._codec import Decoder, Encoder, type_name
+from pliant.persistence._objects import check_parts, iter_objects
+from pliant.records import has_record
 
 FORMAT = "pliant-model 4"
 
@@ -35,21 +33,6 @@ memory."""
 
 MAX_PAIRS = 30_000
 """Maximum number of pairs of classes; each takes up to 16 parts and 620 bytes of JSON."""
-
-SKLEARN_MODULES = (
-    *("calibration", "compose", "decomposition._pca", "decomposition._truncated_svd"),
-    *("discriminant_analysis", "dummy", "ensemble._forest", "ensemble._stacking"),
-    *("ensemble._hist_gradient_boosting.binning", "ensemble._voting", "frozen"),
-    *("ensemble._hist_gradient_boosting.gradient_boosting",),
-    *("gaussian_process", "gaussian_process._gpc", "gaussian_process.kernels", "impute"),
-    *("isotonic", "kernel_approximation", "kernel_ridge", "linear_model", "multiclass"),
-    *("naive_bayes", "pipeline", "preprocessing", "svm", "tree"),
-)
-"""scikit-learn modules with estimators that a file may contain.
-
-Their methods use Python and NumPy, which check every index. `pliant.persistence._checks` covers
-the attributes that compiled code and sparse matrices rely on.
-"""
 
 
 @dataclass(frozen=True)
@@ -79,11 +62,11 @@ def save(
     Parameters
     ----------
     model : object
-        A fitted pliant estimator, a kernel, or one of scikit-learn's linear models, support vector
-        machines, Gaussian processes, forests and histogram-based boosted trees. A scikit-learn
-        meta-estimator of these is also accepted: a pipeline, ColumnTransformer,
-        TransformedTargetRegressor, CalibratedClassifierCV, or a voting or stacking estimator. For
-        a search, such as GridSearchCV, the file contains the best estimator.
+        A fitted pliant estimator, a kernel, or a scikit-learn estimator that has a record: linear
+        models, support vector machines, Gaussian processes, trees, forests, boosted trees, scalers,
+        and pipelines, calibrations and target scalings of these. The file contains their arrays;
+        they are loaded as classes of `pliant.records`, which predict and cannot be fitted again.
+        For a search, such as GridSearchCV, the file contains the best estimator.
     path : path-like
         The file to create or replace.
     metadata : dict, optional
@@ -117,7 +100,7 @@ def _dump(model: object, metadata: dict[str, Any] | None = None) -> bytes:
         if isinstance(model, BaseSearchCV) and not hasattr(model, "best_estimator_"):
             kind = type(model).__name__
             raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
-        encoder = Encoder(object_types())
+        encoder = Encoder(trusted_types())
         encoder.encode(model)
         root = {"format": FORMAT, "pliant_version": __version__, "metadata": metadata}
         try:
@@ -169,15 +152,8 @@ def load_file(path: str | os.PathLike[str]) -> LoadedModel:
 def _unpack(data: bytes) -> LoadedModel:
     """Check the archive and the types in a model file, then build and check its objects."""
     root, arrays = _read_archive(data)
-    trusted = object_types()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = Decoder(root["kinds"], arrays, trusted).decode(root["parts"])
-    skew = [w.message for w in caught if isinstance(w.message, InconsistentVersionWarning)]
-    if skew:
-        theirs, ours = skew[0].original_sklearn_version, skew[0].current_sklearn_version
-        message = f"the model was saved with scikit-learn {printable(theirs)}, but this is {ours}"
-        warnings.warn(f"{message}: its predictions may differ; refit it to be sure", stacklevel=2)
+    trusted = trusted_types()
+    model = Decoder(root["kinds"], arrays, trusted).decode(root["parts"])
     if type_name(type(model)) not in trusted:
         raise ModelFileError("expected an estimator or a kernel as the model")
     check_parts(model)
@@ -227,41 +203,22 @@ def _convert_errors(prefix: str) -> Iterator[None]:
 
 
 def holds(estimator: Any) -> bool:
-    """Return True if all parts of an estimator have types that a model file may contain."""
-    types = {type(part) for part in iter_objects(estimator) if hasattr(type(part), "get_params")}
-    return set(map(type_name, types)) <= object_types()
+    """Return True if a model file may contain an estimator, as far as its parameters show."""
+    parts = [part for part in iter_objects(estimator) if hasattr(type(part), "get_params")]
+    return all(type_name(type(part)) in trusted_types() or has_record(part) for part in parts)
 
 
 @cache
 def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's types that a model file may contain.
 
-    They are the public classes of ``pliant.kernels`` and ``pliant.methods``, blends, and the
-    pipelines and features of tables.
+    They are the public classes of ``pliant.kernels``, ``pliant.methods`` and ``pliant.records``,
+    blends, and the features of tables.
     """
-    others = ["BlendClassifier", "BlendRegressor", "TablePipeline"]
+    others = ["BlendClassifier", "BlendRegressor"]
     names = {"pliant.TableFeatures", "pliant.tables.ColumnEncoder", "pliant.tables.TableSchema"}
     names |= {f"pliant.tables.{name}" for name in others}
-    exported = (getattr(module, name) for module in (kernels, methods) for name in module.__all__)
+    exported = (
+        getattr(module, name) for module in (kernels, methods, records) for name in module.__all__
+    )
     return frozenset(names | {type_name(kind) for kind in exported if isinstance(kind, type)})
-
-
-@cache
-def object_types() -> frozenset[str]:
-    """Return the full names of all classes that a model file may contain."""
-    others = {
-        TREE,
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.model_selection._split.KFold",
-        "sklearn.model_selection._split.StratifiedKFold",
-    }
-    modules = (importlib.import_module(f"sklearn.{name}") for name in SKLEARN_MODULES)
-    estimators = {
-        type_name(value)
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type) and hasattr(value, "get_params")
-        if value.__module__.startswith(module.__name__)
-    }
-    return trusted_types() | estimators | others

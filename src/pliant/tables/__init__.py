@@ -41,7 +41,6 @@ _HOMES = {
     "BlendRegressor": "comparison.blend",
     "ColumnEncoder": "reading.encoder",
     "ComparisonResult": "comparison.result",
-    "TablePipeline": "comparison.reading",
     "TableFormat": "reading.infer",
     "TableSchema": "reading.schema",
     "detect_format": "reading.read",

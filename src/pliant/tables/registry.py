@@ -154,7 +154,8 @@ def _kind(estimator: object) -> tuple[object, ...]:
     """Return the types and parameters that distinguish estimators of different methods."""
     learner = getattr(estimator, "learner", None)
     uniform = getattr(estimator, "weights", None) == "uniform"
-    return type(estimator), type(learner), getattr(learner, "loss", None), uniform
+    name = getattr(estimator, "origin", type(estimator).__name__)  # of a record: the original's
+    return name, type(learner), getattr(learner, "loss", None), uniform
 
 
 def _on_learned_kernel(

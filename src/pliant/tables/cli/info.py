@@ -76,7 +76,7 @@ def _describe_method(estimator: BaseEstimator) -> str:
     for method in [*METHODS.values(), *filter(available, BASELINES.values())]:
         if method.matches(estimator):
             return f"{method.name}: {method.summary}"
-    return type(estimator).__name__
+    return getattr(estimator, "origin", type(estimator).__name__)
 
 
 def _table_facts(estimator: Any, schema: TableSchema) -> list[Fact]:

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import numpy.typing as npt
 import typer
-from sklearn.pipeline import Pipeline
 
 from pliant.core.exceptions import ModelFileError, TableError
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_share
 from pliant.persistence import LoadedModel, load_file
+from pliant.records import Pipeline
 from pliant.tables.cli.options import Text, Texts, flag, option, with_table_options
 from pliant.tables.cli.outputs import STDOUT, check_outputs, print_status
-from pliant.tables.comparison.reading import TablePipeline, described_format
+from pliant.tables.comparison.reading import described_format
 from pliant.tables.comparison.search import last_step
 from pliant.tables.reading.columns import UnknownCells, warn_of_unknown
 from pliant.tables.reading.encoder import TableFeatures
@@ -109,7 +109,7 @@ def load_with_schema(path: Path) -> tuple[LoadedModel, TableSchema]:
             "file saved by pliant fit, or a pipeline that starts with TableFeatures"
         )
     encoder = [("encoder", features.encoder_)] if features.encode else []
-    model = TablePipeline([*encoder, *steps])
+    model = Pipeline([*encoder, *steps])
     _check_prediction(model, len(features.schema_.feature_names), path)
     return replace(loaded, model=model), features.schema_
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,9 @@ from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixi
 from pliant.core.exceptions import set_public_module
 from pliant.core.state import reads, updates
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_share, check_vector
+from pliant.core.validation import check_share
+from pliant.records.estimators import check_classes, check_part, check_same_classes
+from pliant.records.form import Part, check_form
 from pliant.tables.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Place, Record
 from pliant.tables.comparison.standings import Cells, Standing, scores_of
@@ -242,6 +244,11 @@ def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions
 class _Blend(BaseEstimator):
     """Weighted mean of estimators; base class of both blends."""
 
+    _form: ClassVar[Mapping[str, Part]] = {
+        "weights_": Part("f8", ("members",), low=0.0, high=1.0),
+        "feature_importances_": Part("f8", ("features",), low=0.0),
+    }
+
     def __init__(self, estimators: Sequence[tuple[str, Any]], cv: Any = 5) -> None:
         self.estimators = estimators
         self.cv = cv
@@ -334,10 +341,21 @@ class _Blend(BaseEstimator):
         return np.asarray(sum(values))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the weights in a model file are invalid for the members."""
-        w, k = self.weights_, len(self.members_)
-        if w.shape != (k,) or not (w >= 0).all() or abs(w.sum() - 1) > 1e-6:
-            raise ValueError(f"expected {k} weights >= 0 with sum 1, got {w!r:.80}")
+        """Raise ValueError if the parts in a model file do not belong together."""
+        members: Any = self.members_
+        if type(members) is not list or not members:
+            raise ValueError(f"expected a list of members, got {members!r:.80}")
+        method = "predict_proba" if is_classifier(self) else "predict"
+        for member in members:
+            if type(member) is not tuple or len(member) != 2 or type(member[0]) is not str:
+                raise ValueError(f"expected pairs of a name and a member, got {member!r:.80}")
+            check_part(f"the member {member[0]!r:.40}", member[1], self.n_features_in_, method)
+        check_form(self, self._form)
+        w = self.weights_
+        if len(w) != len(members) or abs(w.sum() - 1) > 1e-6:
+            raise ValueError(f"expected {len(members)} weights >= 0 with sum 1, got {w!r:.80}")
+        if len(self.feature_importances_) != self.n_features_in_:
+            raise ValueError(f"expected importances of {self.n_features_in_} features")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -389,6 +407,12 @@ class BlendRegressor(RegressorMixin, _Blend):
     True
     """
 
+    _form: ClassVar[Mapping[str, Part]] = {
+        **_Blend._form,
+        "target_range_": Part("f8", (2,)),
+        "errors_": Part("f8", ("errors",)),
+    }
+
     @reads
     def predict(self, X: npt.ArrayLike) -> Array:
         """Return the predictions, shape (n_samples,)."""
@@ -423,9 +447,13 @@ class BlendRegressor(RegressorMixin, _Blend):
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
-        low, high = check_vector("target_range_", self.target_range_, 2)
+        low, high = self.target_range_
         if not low <= high:
             raise ValueError(f"expected target_range_ in order, got {low:g} and {high:g}")
+        if (np.diff(self.errors_) < 0).any():
+            raise ValueError("expected errors_ in ascending order")
+        if wrong := [name for name, member in self.members_ if hasattr(member, "classes_")]:
+            raise ValueError(f"expected regressors as members, got the classifier {wrong[0]!r:.40}")
 
 
 class BlendClassifier(ClassifierMixin, _Blend):
@@ -467,6 +495,12 @@ class BlendClassifier(ClassifierMixin, _Blend):
         """Return the most probable classes, shape (n_samples,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most_probable])
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        check_classes(self.classes_)
+        for _, member in self.members_:
+            check_same_classes(member, self.classes_)
 
 
 set_public_module({**globals(), "__name__": "pliant.tables"}, ["BlendClassifier", "BlendRegressor"])

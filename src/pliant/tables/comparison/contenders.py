@@ -28,6 +28,7 @@ from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixi
 from pliant.core.text import one_line, printable, quoted, suggest
 from pliant.core.typing import Array
 from pliant.methods import SketchedKernelRidge, SketchedKernelRidgeClassifier
+from pliant.records import Unfitted, to_record
 from pliant.tables.comparison.protocol import DUMMY, REFERENCE
 from pliant.tables.registry import METHODS, SVM_GRID, Maker, Method
 
@@ -38,8 +39,8 @@ GP_WIDTH = 5.0
 """Initial length scale of a Gaussian process: the typical distance between standardised points in
 12 dimensions. With length scale 1 and many features, the marginal likelihood is flat."""
 
-NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm")
-"""Optional packages; their models are compiled code, which model files cannot hold."""
+OPTIONAL, NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm"), ("xrfm",)
+"""Optional packages, and those whose models have no record, so that no file can hold them."""
 
 LIGHTGBM: dict[str, object] = {
     "n_jobs": 1,
@@ -82,6 +83,15 @@ class _XGBoostClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Array) -> npt.NDArray[Any]:
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def _to_record(self) -> Any:
+        """Return the record of the fitted trees, with the labels."""
+        if not hasattr(self, "machine_"):
+            return Unfitted.of(self, allow_nan=True)
+        record = to_record(self.machine_)
+        record.origin, record.settings = type(self).__name__, self.get_params()
+        record.classes_ = self.classes_
+        return record
 
 
 class _XRFMRegressor(RegressorMixin, BaseEstimator):
@@ -218,7 +228,7 @@ BASELINES: dict[str, Method] = {
 
 def available(method: Method) -> bool:
     """Return True if the package of a method is installed."""
-    return method.paper not in NOT_SAVED or find_spec(method.paper) is not None
+    return method.paper not in OPTIONAL or find_spec(method.paper) is not None
 
 
 def named(name: str) -> Method:

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import available_if
+import sklearn.pipeline
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import quoted
-from pliant.core.typing import Array
 from pliant.core.validation import check_collected
+from pliant.records import Pipeline
 from pliant.tables.comparison.folds import without_rare_classes
 from pliant.tables.comparison.sample import Sample, check_column
 from pliant.tables.reading.columns import (
@@ -239,43 +238,11 @@ def _times(cells: pd.Series, date_order: DateOrder | None) -> pd.Series:
     return pd.Series(read_dates(cells.astype(str), date_order or orders[0]))
 
 
-class TablePipeline(Pipeline):
-    """Pipeline for data frames, with the prediction intervals of its last step.
-
-    Parameters
-    ----------
-    steps : list of (str, estimator)
-        The first step is `pliant.TableFeatures`.
-    """
-
-    @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Return prediction intervals.
-
-        Parameters
-        ----------
-        X : data frame of shape (n_samples, n_columns)
-        coverage : float, default=0.9
-            Probability, in (0, 1), that an interval contains the target.
-
-        Returns
-        -------
-        array of shape (n_samples, 2)
-            Lower and upper ends, with the coverage guarantee of the last step.
-        """
-        for _, step in self.steps[:-1]:
-            X = step.transform(X)
-        return np.asarray(self[-1].predict_interval(X, coverage))
-
-
-TablePipeline.__module__ = "pliant.tables"
-
-
-def from_frames(model: Any, schema: TableSchema) -> TablePipeline:
+def from_frames(model: Any, schema: TableSchema) -> Pipeline:
     """Prepend the features of a table to an estimator fitted to them."""
     first = TableFeatures(encode=False, schema=schema)
     first.schema_ = schema
     first.feature_names_in_ = np.array([each.name for each in schema.columns], dtype=object)
     first.n_features_in_ = len(schema.columns)
-    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
-    return TablePipeline([("table", first), *steps])
+    steps = model.steps if isinstance(model, sklearn.pipeline.Pipeline) else [("model", model)]
+    return Pipeline([("table", first), *steps])

@@ -34,6 +34,8 @@ from pliant.core.validation import (
     optional,
     stack_level,
 )
+from pliant.records import Imputation, MeanTargets, OneHot, Projection
+from pliant.records.convert import imputation, mean_targets, one_hot, projection
 from pliant.tables.reading.columns import DateOrder, Missing
 from pliant.tables.reading.names import listed, require
 from pliant.tables.reading.schema import TableSchema, Task, guess_task
@@ -275,8 +277,10 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    parts_ : list of (str, transformer, list of int)
-        The name, fitted scikit-learn transformer and input columns of each part.
+    parts_ : list of (str, function, list of int)
+        The name, the learned transform (see `pliant.records`) and the input columns of each part.
+    target_classes_ : list
+        With several classes, those whose shares are the mean targets, in order; else empty.
     """
 
     categories: Mapping[int, Sequence[str] | int] | None = None
@@ -301,16 +305,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
                 f"expected a target y for features with more than {self.most_one_hot} categories, "
                 "got None: give y, or raise most_one_hot"
             )
-        parts, encoded = self._parts(), list[Array]([np.empty((len(X), 0))])
+        encoded = list[Array]([np.empty((len(X), 0))])
+        learned, classes = list[tuple[str, Any, list[int]]](), list[Any]()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            for role, part, columns in parts:
+            for role, part, columns in self._parts():
                 if role.startswith("text") and len(X) > TEXT_ROWS:
                     part.fit(X[:: -(-len(X) // TEXT_ROWS), columns])
-                    encoded.append(_transform(X, [part], [columns]))
+                    encoded.append(_transform(X, [projection(part)], [columns]))
                 else:
                     encoded.append(part.fit_transform(X[:, columns], y))
-        self.parts_ = parts
+                learned.append((role, _learned(role, part), columns))
+                if role == "means" and part.target_type_ == "multiclass":
+                    classes = part.classes_.tolist()
+        self.parts_, self.target_classes_ = learned, classes
         return np.concatenate(encoded, axis=1)
 
     def transform(self, X: Any) -> Array:
@@ -331,20 +339,20 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         for role, part, columns in self.parts_:
             if role == "numbers":
                 result += [names[j] for j in columns]
-                result += [f"{names[columns[k]]} (missing)" for k in part.indicator_.features_]
+                result += [f"{names[columns[k]]} (missing)" for k in part.indicators]
             elif role == "one-hot":
-                for j, codes in zip(columns, part.categories_, strict=True):
+                for k, j in enumerate(columns):
+                    codes = part.levels.of(k).tolist()
                     words = {code: f"={text}" for code, text in enumerate(self._texts[j])}
                     others = [" (missing)" if np.isnan(code) else "=(unknown)" for code in codes]
                     pairs = zip(codes, others, strict=True)
                     result += [names[j] + words.get(code, other) for code, other in pairs]
             elif role == "means":
-                multiclass = part.target_type_ == "multiclass"
-                classes = [f" {each}" for each in part.classes_] if multiclass else [""]
+                classes = [f" {each}" for each in self.target_classes_] or [""]
                 result += [f"{names[j]} (mean target{c})" for j in columns for c in classes]
             else:
                 topic = names[columns[0]].partition(" (hash ")[0]
-                result += [f"{topic} (text {k})" for k in range(len(part.components_))]
+                result += [f"{topic} (text {k})" for k in range(len(part.components))]
         return np.array(result, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -401,22 +409,31 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the transformers loaded from a file do not match the parameters."""
-        expected = [(name, type(part), columns) for name, part, columns in self._parts()]
-        if expected != [(name, type(part), [*columns]) for name, part, columns in self.parts_]:
-            raise ValueError("expected transformers that match the parameters")
+        expected = [(name, columns) for name, _, columns in self._parts()]
+        if expected != [(name, [*columns]) for name, _, columns in self.parts_]:
+            raise ValueError("expected transforms that match the parameters")
+        for name, part, columns in self.parts_:
+            if type(part) is not KINDS.get(name, Projection) or part.n_features != len(columns):
+                raise ValueError(f"expected a transform of {len(columns)} features for {name}")
         row = np.full((1, self.n_features_in_), np.nan)
         for start, stop in self.texts:
             row[:, start:stop] = 0.0
         try:
-            self.transform(row)
-            for name, part, _ in self.parts_:
-                if name == "means":
-                    times = len(part.classes_) if part.target_type_ == "multiclass" else 1
-                    lengths = [len(each) for each in part.categories_ for _ in range(times)]
-                    if lengths != [len(each) for each in part.encodings_]:
-                        raise ValueError("expected a mean for each category")
+            names, width = self.get_feature_names_out(), self.transform(row).shape[1]
         except Exception as error:
-            raise ValueError(f"the transformers do not match the features: {error}") from None
+            raise ValueError(f"the transforms do not match the features: {error}") from None
+        if len(names) != width:
+            raise ValueError(f"expected names of {width} features, got {len(names)}")
+
+
+KINDS: dict[str, Any] = {"numbers": Imputation, "one-hot": OneHot, "means": MeanTargets}
+"""The transforms by the name of the part; all other parts are projections of texts."""
+
+
+def _learned(role: str, part: Any) -> Any:
+    """Return what a transformer of scikit-learn has learned, as arrays."""
+    convert = {"numbers": imputation, "one-hot": one_hot, "means": mean_targets}
+    return convert.get(role, projection)(part)
 
 
 set_public_module({**globals(), "__name__": "pliant.tables"}, ["ColumnEncoder"])
@@ -424,11 +441,11 @@ set_public_module({**globals(), "__name__": "pliant"}, ["TableFeatures"])
 
 
 def _transform(X: Array, parts: Sequence[Any], columns: Sequence[list[int]]) -> Array:
-    """Return the outputs of fitted transformers side by side, computed in blocks of rows."""
+    """Return the outputs of transforms side by side, computed in blocks of rows."""
 
     def outputs(rows: Array) -> Array:
         pairs = zip(parts, columns, strict=True)
-        encoded = [part.transform(rows[:, some]) for part, some in pairs]
+        encoded = [part(rows[:, some]) for part, some in pairs]
         return np.concatenate([np.empty((len(rows), 0)), *encoded], axis=1)
 
     return np.asarray(in_blocks(X, X.shape[1], outputs))

@@ -1,4 +1,4 @@
-"""Export of fitted models to ONNX.
+"""Expansions in kernel values of pliant's methods as ONNX nodes.
 
 The graph computes squared distances from products, as `LocalRBFKernel` does, so its largest array
 has shape (n_samples, n_support).
@@ -6,18 +6,14 @@ has shape (n_samples, n_support).
 
 from __future__ import annotations
 
-from importlib import import_module
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import block_diag
-from sklearn.utils.validation import check_is_fitted
 
-from pliant._version import __version__
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice
+from pliant.export.graph import OnnxGraph
 from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gaussian, Matern
 from pliant.methods.dank.kernel import HadamardKernel
@@ -30,88 +26,8 @@ from pliant.methods.ridge.sketched import BaseSketched
 from pliant.methods.svm.machine import BaseSVM
 
 
-class OnnxGraph:
-    """Nodes, constants and outputs of an ONNX graph, with one floating-point type."""
-
-    def __init__(self, dtype: np.dtype[Any]) -> None:
-        try:
-            self.helper: Any = import_module("onnx.helper")
-            self.from_array: Any = import_module("onnx.numpy_helper").from_array
-        except ImportError as error:
-            need = f"to_onnx needs onnx ({error})"
-            raise ImportError(f"{need}: pip install 'pliant[onnx]'") from error
-        self.dtype = dtype
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.outputs: list[Any] = []
-
-    def add(self, operator: str, *inputs: str | npt.ArrayLike, **options: Any) -> str:
-        """Add a node, and constants for the inputs that are arrays; return the node's output."""
-        names, output = [], f"value_{len(self.nodes)}"
-        for each in inputs:
-            names.append(each if isinstance(each, str) else f"constant_{len(self.constants)}")
-            if not isinstance(each, str):
-                array = np.asarray(each)
-                array = array.astype(self.dtype) if array.dtype.kind == "f" else array
-                self.constants.append(self.from_array(array, names[-1]))
-        self.nodes.append(self.helper.make_node(operator, names, [output], **options))
-        return output
-
-    def add_output(self, name: str, value: str, *shape: int, dtype: Any = None) -> None:
-        """Add an output whose rows have the given shape."""
-        value = self.add("Reshape", value, np.array([-1, *shape]))
-        self.nodes[-1].output[0] = name
-        self.outputs.append(self._describe(name, dtype or self.dtype, *shape))
-
-    def _describe(self, name: str, dtype: np.dtype[Any], *shape: int) -> Any:
-        element = self.helper.np_dtype_to_tensor_dtype(dtype)
-        return self.helper.make_tensor_value_info(name, element, ["n_samples", *shape])
-
-    def build(self, n_features: int) -> Any:
-        """Build the model, with the input X of shape (n_samples, n_features)."""
-        X = self._describe("X", self.dtype, n_features)
-        graph = self.helper.make_graph(self.nodes, "pliant", [X], self.outputs, self.constants)
-        opset = self.helper.make_opsetid("", 17)  # with IR version 8: for runtimes since 2022
-        options = {"producer_name": "pliant", "producer_version": __version__, "ir_version": 8}
-        return self.helper.make_model(graph, opset_imports=[opset], **options)
-
-
-def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any:
-    """Convert a fitted model to ONNX, for predictions without Python.
-
-    The input of the ONNX model is "X", shape (n_samples, n_features). The output of a regressor is
-    "predicted", with the shape of `predict`. The outputs of a classifier are "label", int64 or
-    strings, and "probabilities". Classifiers without ``predict_proba`` have "decision" instead,
-    with the shape of ``decision_function``. The ONNX model does not check X: for a row with NaN,
-    its numbers are NaN and its label has no meaning, where `predict` raises an error.
-
-    Parameters
-    ----------
-    model : estimator
-        `LABRBFRegressor` or `LABRBFClassifier`; with a Gaussian or Matern kernel, also
-        `SketchedKernelRidge`, `SketchedKernelRidgeClassifier` and `AsymmetricKernelRidge`, and the
-        estimators of DANK and KNPL with ``extension="none"``.
-    dtype : {"float64", "float32"}, default="float64"
-        Type of X, of the constants and of the outputs except labels. With "float64", the outputs
-        agree with the predictions of `model` up to rounding errors. With "float32", models with
-        large coefficients can lose digits, such as `SketchedKernelRidge` with a small `alpha`, or
-        LAB-RBF with dense members, whose penalty may be 1e-5 (errors of 1e-3 were measured),
-        and so can features with a mean of 1e6 or more times their range: subtract it before `fit`.
-
-    Returns
-    -------
-    onnx.ModelProto
-        The ONNX model; its method ``SerializeToString`` returns the bytes of a file.
-
-    Raises
-    ------
-    ImportError
-        If onnx is not installed.
-    ValueError
-        If `model` or its kernel has another type, or `model` has no support vectors.
-    """
-    graph = OnnxGraph(np.dtype(check_choice("dtype", dtype, ("float64", "float32"))))
-    check_is_fitted(model)
+def add_values(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int]:
+    """Add the sums of a method of pliant; return them with their number of columns."""
     members = model._terms if isinstance(model, BaseLABRBF) else [_as_expansion(model)]
     f: Any = np.sum([member.intercept_ for member in members], axis=0)
     groups: dict[bytes, list[Expansion]] = {}
@@ -120,12 +36,8 @@ def to_onnx(model: Any, dtype: Literal["float64", "float32"] = "float64") -> Any
         key = member.kernel_.profile.encode() + member.warp_.key() + mixing
         groups.setdefault(key, []).append(member)
     for group in groups.values():
-        f = _add_members(graph, group, f)
-    if hasattr(model, "classes_"):
-        _add_classes(graph, model, f)
-    else:
-        _add_predictions(graph, model, f, len(members[0].intercept_))
-    return graph.build(model.n_features_in_)
+        f = _add_members(graph, group, f, X)
+    return f, len(members[0].intercept_)
 
 
 def _as_expansion(model: Any) -> Expansion:
@@ -170,13 +82,13 @@ def _radial_parameters(kernel: Kernel | None, name: str) -> tuple[str, Array]:
     raise ValueError(f"expected {name} with a Gaussian or Matern kernel for ONNX, got {got}")
 
 
-def _add_members(graph: OnnxGraph, members: list[Expansion], f: str | Array) -> str:
+def _add_members(graph: OnnxGraph, members: list[Expansion], f: str | Array, X: str) -> str:
     """Add the expansions of members with the same transform and profile to f."""
     warp, profile, add = members[0].warp_, members[0].kernel_.profile, graph.add
     order = np.argsort(warp.kinds, kind="stable")
     C = warp(np.vstack([member.kernel_.centres for member in members]))[:, order]
     low, high = warp(members[0].limits_)[:, order]
-    u = "X" if warp.affine else _add_transforms(graph, warp)
+    u = X if warp.affine else _add_transforms(graph, warp, X)
     centres, slopes = warp.centres[order], warp.slopes[order]
     u = add("Mul", add("Sub", u, centres), slopes)
     rounding = (centres.astype(graph.dtype) - centres) * slopes  # float32 rounds the centres
@@ -213,12 +125,12 @@ def _add_members(graph: OnnxGraph, members: list[Expansion], f: str | Array) -> 
     return add("Gemm", u, v, f) if v.any() else f
 
 
-def _add_transforms(graph: OnnxGraph, warp: Warp) -> str:
+def _add_transforms(graph: OnnxGraph, warp: Warp, X: str) -> str:
     """Add the transforms of the features, without scaling, in the order of their kinds."""
     add, parts = graph.add, []
     for kind in np.unique(warp.kinds):
         features = np.flatnonzero(warp.kinds == kind)
-        t = add("Gather", "X", features, axis=1)
+        t = add("Gather", X, features, axis=1)
         offsets, widths = warp.offsets[features], warp.widths[features]
         if WARPS[kind] == "log":
             t = add("Log", add("Add", add("Max", t, 0.0), offsets))
@@ -230,39 +142,34 @@ def _add_transforms(graph: OnnxGraph, warp: Warp) -> str:
     return graph.add("Concat", *parts, axis=1)
 
 
-def _add_predictions(graph: OnnxGraph, model: Any, f: str, q: int) -> None:
-    """Add the predictions of a regressor, clipped to the range of the target for LAB-RBF."""
+def add_predictions(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int, bool]:
+    """Add the predictions of a regressor, clipped to the range of the target for LAB-RBF.
+
+    Returns them with their number of columns, and True if they are of one target.
+    """
     add, lab_rbf = graph.add, isinstance(model, LABRBFRegressor)
+    f, q = add_values(graph, model, X)
     if lab_rbf:
         if model.target_unit_ is not None:  # u sinh(f)
             twice = add("Sub", add("Exp", f), add("Exp", add("Neg", f)))
             f = add("Mul", twice, model.target_unit_ / 2.0)
         f = add("Min", add("Max", f, model.target_low_), model.target_high_)
-    single = model.single_output_ if lab_rbf else model.dual_coef_.ndim == 1
-    graph.add_output("predicted", f, *(() if single else (q,)))
+    return f, q, bool(model.single_output_ if lab_rbf else model.dual_coef_.ndim == 1)
 
 
-def _add_classes(graph: OnnxGraph, model: Any, f: str) -> None:
-    """Add the labels, and the probabilities or decision values."""
-    add, classes, k = graph.add, model.classes_, len(model.classes_)
+def add_scores(graph: OnnxGraph, model: Any, X: str) -> tuple[str, str]:
+    """Add the values of a classifier, shape (n, 1) or (n, n_classes), and scores of all classes."""
+    f, _ = add_values(graph, model, X)
+    k = len(model.classes_)
     if isinstance(model, BaseSVM) and k > 2:
-        f = _add_votes(graph, f, k)
-    scores = add("Mul", f, [0.0, 1.0]) if k == 2 else f
-    numeric = classes.dtype.kind in "biuf"
-    labels = classes.astype(np.int64) if numeric else classes.astype(str).astype(object)
-    label = add("Gather", labels, add("ArgMax", scores, axis=1, keepdims=0))
-    graph.add_output("label", label, dtype=labels.dtype)
-    if hasattr(model, "predict_proba"):
-        graph.add_output("probabilities", add("Softmax", scores, axis=1), k)
-    else:
-        graph.add_output("decision", f, *(() if k == 2 else (k,)))
+        f = add_votes(graph, f, k)
+    return f, graph.add("Mul", f, [0.0, 1.0]) if k == 2 else f
 
 
-def _add_votes(graph: OnnxGraph, f: str, k: int) -> str:
+def add_votes(graph: OnnxGraph, f: str, k: int) -> str:
     """Add the one-vs-one votes of k classes, as `pliant.methods.svm.machine.votes`."""
     add, (low, high) = graph.add, np.array(list(combinations(range(k), 2))).T
     losers, signs = np.eye(k)[low], np.eye(k)[high] - np.eye(k)[low]  # f > 0 elects `high`
-    element = graph.helper.np_dtype_to_tensor_dtype(graph.dtype)
-    won, sums = add("Cast", add("Greater", f, 0.0), to=element), add("MatMul", f, signs)
+    won, sums = graph.cast(add("Greater", f, 0.0), graph.dtype), add("MatMul", f, signs)
     ratios = add("Div", sums, add("Add", add("Mul", add("Abs", sums), 3.0), 3.0))
     return add("Add", add("Gemm", won, signs, losers.sum(axis=0)), ratios)

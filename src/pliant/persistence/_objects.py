@@ -1,0 +1,72 @@
+"""Check the objects built from a model file: every class checks its own attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from pliant.core.estimators import BaseEstimator
+from pliant.records import Pipeline
+from pliant.records.estimators import Record
+
+
+def check_parts(model: object) -> None:
+    """Check the attributes of all objects, then run the checks of their classes."""
+    objects = list(iter_objects(model))
+    for value in objects:
+        _check_attributes(value)
+    for value in objects:
+        try:
+            _check_class(value)
+        except AttributeError as error:
+            raise ValueError(f"an attribute is missing in the file: {error}") from None
+
+
+def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
+    """Yield a value and each object inside it once, inner objects first."""
+    seen = set() if seen is None else seen
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    parts = list(getattr(value, "__dict__", {}).values())
+    if isinstance(value, dict | list | tuple):
+        parts += value.values() if isinstance(value, dict) else value
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "O":
+        parts += value.ravel().tolist()
+    for part in parts:
+        yield from iter_objects(part, seen)
+    yield value
+
+
+def _check_class(value: Any) -> None:
+    """Run the check of an object's class, except for an estimator that is not fitted."""
+    kind: Any = type(value)
+    if isinstance(value, BaseEstimator):
+        for name in kind._get_param_names():
+            if name not in vars(value):  # a class attribute may hide the missing parameter
+                raise AttributeError(name)
+        fitted = any(name.endswith("_") for name in vars(value))
+        if hasattr(value, "fit") and not fitted and not isinstance(value, Record | Pipeline):
+            return
+    if hasattr(kind, "_check_loaded"):
+        value._check_loaded()
+
+
+def _check_attributes(value: Any) -> None:
+    """Raise ValueError for an attribute that hides a method or constant of its class."""
+    state, kind = getattr(value, "__dict__", None), type(value)
+    if state is None or isinstance(value, type):
+        return
+    parameters = getattr(kind, "__dataclass_fields__", ())
+    if isinstance(value, BaseEstimator):
+        parameters = kind._get_param_names()
+    for name in state:
+        if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
+            raise ValueError(f"attribute {name!r:.80} hides a class attribute of {kind.__name__}")
+    if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
+        raise ValueError(f"expected classes_ to be one-dimensional, got {classes!r:.80}")
+    if not isinstance(width := state.get("n_features_in_", 0), Integral) or width < 0:
+        raise ValueError(f"expected n_features_in_ to be an integer >= 0, got {width!r:.80}")

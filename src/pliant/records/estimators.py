@@ -1,0 +1,593 @@
+"""Fitted parts of other libraries as estimators that predict and are not fitted again.
+
+`pliant.save` converts every foreign part of a model to one of these classes: an estimator of
+scikit-learn's interface around a function of arrays. They have the attributes and the predictions
+of the original, whose class and parameters they name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import sklearn.pipeline
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, validate_data
+
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.typing import Array
+from pliant.records.form import check_one_of, check_width
+from pliant.records.functions import (
+    ClassShares,
+    Constant,
+    KernelExpansion,
+    LinearFunction,
+    PairExpansion,
+)
+from pliant.records.transforms import Affine, Imputation, MeanTargets, OneHot, Projection
+from pliant.records.trees import TreeEnsemble
+
+FUNCTIONS = (TreeEnsemble, LinearFunction, KernelExpansion, PairExpansion, ClassShares, Constant)
+TRANSFORMS = (Affine, Imputation, OneHot, MeanTargets, Projection)
+
+
+class Record(BaseEstimator):
+    """Base class of fitted estimators that were converted to arrays.
+
+    Attributes
+    ----------
+    origin : str
+        The class of the original estimator.
+    settings : dict
+        Its parameters of plain types.
+    """
+
+    origin: str
+    settings: dict[str, Any]
+    _estimator_type: ClassVar[str | None] = None
+
+    def __init__(self) -> None:
+        raise TypeError(f"{type(self).__name__} is made by pliant.save only")
+
+    @classmethod
+    def of(cls, original: Any, **parts: Any) -> Any:
+        """Return the record of a fitted estimator, with the given attributes."""
+        record = object.__new__(cls)
+        record.origin = type(original).__name__
+        record.settings = plain_settings(original)
+        names = getattr(original, "feature_names_in_", None)
+        known = {"n_features_in_": getattr(original, "n_features_in_", None)}
+        known["feature_names_in_"] = names
+        vars(record).update({name: part for name, part in known.items() if part is not None})
+        vars(record).update(parts)
+        return record
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return no names, as a record has no parameters of its own."""
+        return []
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the original estimator."""
+        return dict(self.settings)
+
+    def set_params(self, **params: Any) -> Any:
+        """Raise TypeError, as the parameters have had their effect."""
+        if params:
+            raise TypeError(self._refusal)
+        return self
+
+    def fit(self, *_: Any, **__: Any) -> Any:
+        """Raise TypeError: the file does not contain the estimator that could be fitted."""
+        raise TypeError(self._refusal)
+
+    def __sklearn_clone__(self) -> Any:
+        raise TypeError(self._refusal)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def _refusal(self) -> str:
+        return (
+            f"this {self.origin} was loaded from a file: it predicts, but cannot be fitted again; "
+            "save the original with joblib to fit it again"
+        )
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the name of the original, such as ``<saved SVC>``."""
+        return f"<saved {self.origin}>"[:N_CHAR_MAX]
+
+    def _check_origin(self) -> None:
+        """Raise ValueError unless the record names an original and its plain parameters."""
+        plain = (str, int, float, bool, type(None))
+        origin: Any = self.origin
+        known: Any = self.settings
+        if not isinstance(origin, str) or len(origin) > 200:
+            raise ValueError(f"expected a name as origin, got {origin!r:.80}")
+        if type(known) is not dict or not all(
+            type(name) is str and type(value) in plain for name, value in known.items()
+        ):
+            raise ValueError("expected plain values as settings")
+
+    def _check_record(self) -> None:
+        """Raise ValueError unless the common attributes have their form."""
+        self._check_origin()
+        width = check_width("n_features_in_", self.n_features_in_)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and (
+            not isinstance(names, np.ndarray)
+            or names.dtype != object
+            or names.shape != (width,)
+            or not all(type(name) is str for name in names)
+        ):
+            raise ValueError(f"expected the names of {width} features")
+
+
+def plain_settings(original: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator whose values are plain."""
+    plain = (str, int, float, bool, type(None))
+    parameters = original.get_params(deep=False) if hasattr(original, "get_params") else {}
+    return {name: value for name, value in parameters.items() if type(value) in plain}
+
+
+def _rows(record: Any, X: Any, *, takes_missing: bool) -> Array:
+    """Return checked float64 rows."""
+    finite: Any = "allow-nan" if takes_missing else True
+    options = {"dtype": np.float64, "reset": False, "ensure_min_samples": 0}
+    return np.asarray(validate_data(record, X, ensure_all_finite=finite, **options))
+
+
+def _check_function(record: Any, kinds: tuple[Any, ...], n_outputs: int | None = None) -> None:
+    """Raise ValueError unless the function has a known type, and finite outputs of its width."""
+    function: Any = record.function
+    if not isinstance(function, kinds) or function.n_features != record.n_features_in_:
+        raise ValueError(f"expected a function of {record.n_features_in_} features")
+    values = function(getattr(function, "known_row", np.zeros((1, function.n_features))))
+    expected = values.shape[1] if n_outputs is None else n_outputs
+    if values.shape != (1, expected) or not np.isfinite(values).all():
+        raise ValueError(f"expected {expected} finite outputs, got {values!r:.80}")
+
+
+def _finite(values: Array) -> Array:
+    """Return outputs; raise ValueError unless they are finite."""
+    if not np.isfinite(values).all():
+        raise ValueError("expected finite outputs, got inf or NaN: the features are too large")
+    return values
+
+
+class SavedRegressor(RegressorMixin, Record):
+    """A fitted regressor as a function of arrays: predictions are link(f(x)).
+
+    Attributes
+    ----------
+    function : TreeEnsemble, LinearFunction, KernelExpansion or Constant
+    link : {"identity", "exp"}
+    single : bool
+        True if predictions have shape (n_samples,).
+    """
+
+    LINKS: ClassVar[tuple[str, ...]] = ("identity", "exp")
+
+    function: Any
+    link: str
+    single: bool
+
+    def predict(self, X: Any) -> Array:
+        """Return the predictions, shape (n_samples,) or (n_samples, n_outputs)."""
+        values = self.function(_rows(self, X, takes_missing=self.function.takes_missing))
+        if self.link == "exp":
+            with np.errstate(over="ignore"):
+                values = np.exp(values)
+        return _finite(values[:, 0] if self.single else values)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values if the function takes them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.function.takes_missing
+        return tags
+
+    def _check_loaded(self) -> None:
+        self._check_record()
+        check_one_of("link", self.link, self.LINKS)
+        if type(self.single) is not bool:
+            raise ValueError(f"expected single to be a bool, got {self.single!r:.80}")
+        _check_function(self, FUNCTIONS, 1 if self.single else None)
+
+
+def _has_probabilities(record: Any) -> bool:
+    return record.head in ("logistic", "softmax", "shares", "ratios")
+
+
+def _has_decisions(record: Any) -> bool:
+    return record.head != "shares"
+
+
+class SavedClassifier(ClassifierMixin, Record):
+    """A fitted classifier as a function of arrays, and a head that turns its values into classes.
+
+    Attributes
+    ----------
+    function : TreeEnsemble, LinearFunction, KernelExpansion, PairExpansion, ClassShares, Constant
+    head : str
+        "scores": the largest value, or the sign of one value for two classes. "logistic": also
+        probabilities 1 / (1 + exp(-f)). "softmax": exp(f_k) / sum_l exp(f_l). "ratios": logistic
+        functions of all classes, divided by their sum. "shares": the values are probabilities.
+        "votes": each pair of classes has a vote; decision values are votes plus confidences.
+        "pairs": as "votes", but decision values are those of the pairs.
+    classes_ : array of shape (n_classes,)
+    """
+
+    HEADS: ClassVar[tuple[str, ...]] = (
+        *("scores", "logistic", "softmax", "ratios", "shares", "votes", "pairs"),
+    )
+
+    function: Any
+    head: str
+    classes_: npt.NDArray[Any]
+
+    def _values(self, X: Any) -> Array:
+        """Return the values of the function."""
+        rows = _rows(self, X, takes_missing=self.function.takes_missing)
+        return _finite(self.function(rows))
+
+    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Array:
+        """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
+        return self._decisions(self._values(X))
+
+    def _decisions(self, values: Array) -> Array:
+        if values.shape[1] == 1:
+            return values[:, 0]
+        return votes(values, len(self.classes_)) if self.head == "votes" else values
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities, shape (n_samples, n_classes)."""
+        return self._probabilities(self._values(X))
+
+    def _probabilities(self, values: Array) -> Array:
+        from scipy.special import expit
+
+        if self.head == "shares":
+            return values
+        if self.head == "softmax":
+            return softmax(values)
+        p = np.asarray(expit(values))
+        if self.head == "logistic":
+            return np.hstack([1 - p, p])
+        totals = p.sum(axis=1, keepdims=True)
+        equal = np.full_like(p, 1 / p.shape[1])
+        return np.divide(p, totals, out=equal, where=totals > 0)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the predicted classes, shape (n_samples,)."""
+        values, k = self._values(X), len(self.classes_)
+        if self.head in ("votes", "pairs") and k > 2:
+            places = won(values, k).argmax(axis=1)
+        elif self.head in ("votes", "pairs"):
+            places = (values[:, 0] >= 0).astype(np.intp)  # libsvm elects the first class for f > 0
+        elif self.head in ("shares", "softmax") or values.shape[1] > 1:
+            places = values.argmax(axis=1)
+        else:
+            places = (values[:, 0] > 0).astype(np.intp)
+        return np.asarray(self.classes_[places])
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values if the function takes them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.function.takes_missing
+        return tags
+
+    def _check_loaded(self) -> None:
+        self._check_record()
+        check_one_of("head", self.head, self.HEADS)
+        check_classes(self.classes_)
+        k = len(self.classes_)
+        widths = {"logistic": 1, "scores": 1 if k == 2 else k}
+        pairs = dict.fromkeys(("votes", "pairs"), k * (k - 1) // 2)
+        if self.head == "logistic" and k != 2:
+            raise ValueError(f"expected two classes for a logistic function, got {k}")
+        _check_function(self, FUNCTIONS, {**widths, **pairs}.get(self.head, k))
+        if self.head == "shares":
+            check_shares(self.function)
+
+
+def check_classes(classes: Any) -> None:
+    """Raise ValueError unless classes are different labels in one dimension."""
+    plain = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
+    labels = classes.tolist() if plain else [None]
+    plain = all(type(label) in (str, int, float, bool, bytes) for label in labels)
+    if not plain or len(set(labels)) != len(labels):
+        raise ValueError(f"expected different classes in one dimension, got {classes!r:.80}")
+
+
+def check_shares(function: Any) -> None:
+    """Raise ValueError unless the values of a function are probabilities of sum 1."""
+    if isinstance(function, ClassShares):
+        return  # divided by their sum
+    if isinstance(function, Constant):
+        shares = function.value[None]
+    elif isinstance(function, TreeEnsemble):
+        shares = function.leaves
+        mean = function.divisor == len(function.roots) and not function.start.any()
+        if not mean or shares.shape[1] != len(function.start):
+            raise ValueError("expected the mean of trees with probabilities")
+    else:
+        raise ValueError("expected trees, a constant or Gaussian processes for probabilities")
+    if (shares < 0).any() or (np.abs(shares.sum(axis=1) - 1) > 1e-6).any():
+        raise ValueError("expected probabilities >= 0 with sum 1")
+
+
+def softmax(values: Array) -> Array:
+    """Return exp(f_k) / sum_l exp(f_l), in the operations of scikit-learn."""
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+
+def won(values: Array, k: int) -> Array:
+    """Return the number of pairs that each of k classes wins; f_ab > 0 elects a < b."""
+    low, high = np.triu_indices(k, 1)
+    first = values > 0
+    return np.asarray(first @ np.eye(k)[low] + ~first @ np.eye(k)[high])
+
+
+def votes(values: Array, k: int) -> Array:
+    """Return the votes plus confidences in (-1/3, 1/3), as scikit-learn's "ovr" decisions."""
+    low, high = np.triu_indices(k, 1)
+    sums = np.zeros((len(values), k))
+    elected = np.zeros((len(values), k))
+    for pair, (a, b) in enumerate(zip(low, high, strict=True)):
+        sums[:, a] += values[:, pair]
+        sums[:, b] -= values[:, pair]
+        second = values[:, pair] < 0  # 0 counts for the first class here, unlike in `won`
+        elected[~second, a] += 1
+        elected[second, b] += 1
+    return np.asarray(elected + sums / (3 * (np.abs(sums) + 1)))
+
+
+class SavedTransformer(Record):
+    """A fitted transformer as a function of arrays.
+
+    Attributes
+    ----------
+    function : Affine, Imputation, OneHot, MeanTargets or Projection
+    """
+
+    function: Any
+
+    def transform(self, X: Any) -> Array:
+        """Return the transformed rows."""
+        Z = np.asarray(self.function(_rows(self, X, takes_missing=self.function.takes_missing)))
+        if np.isinf(Z).any():
+            raise ValueError("expected finite outputs, got inf: the features are too large")
+        return Z
+
+    @available_if(lambda self: isinstance(self.function, Affine))  # type: ignore[untyped-decorator]
+    def inverse_transform(self, X: Any) -> Array:
+        """Return the rows before scaling."""
+        return np.asarray(self.function.inverse(np.asarray(X, dtype=np.float64)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Return the names of the outputs."""
+        names = [str(name) for name in _check_feature_names_in(self, input_features)]
+        return np.array(self.function.names(names), dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values if the function takes them."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.function.takes_missing
+        return tags
+
+    def _check_loaded(self) -> None:
+        self._check_record()
+        _check_function(self, TRANSFORMS)
+
+
+class SavedTarget(RegressorMixin, Record):
+    """A regressor on a scaled target: predictions are scaled back.
+
+    Attributes
+    ----------
+    regressor_ : estimator
+    transformer_ : SavedTransformer
+        The scaling of the target.
+    """
+
+    regressor_: Any
+    transformer_: Any
+
+    def predict(self, X: Any) -> Array:
+        """Return the predictions, shape (n_samples,)."""
+        scaled = np.asarray(self.regressor_.predict(X), dtype=np.float64)
+        result = self.transformer_.inverse_transform(scaled.reshape(len(scaled), -1))
+        return _finite(result.reshape(scaled.shape))
+
+    def _check_loaded(self) -> None:
+        self._check_record()
+        scaler = self.transformer_
+        if not isinstance(scaler, SavedTransformer) or not isinstance(scaler.function, Affine):
+            raise ValueError(f"expected a scaling of the target, got {scaler!r:.80}")
+        check_part("regressor_", self.regressor_, self.n_features_in_)
+        if scaler.n_features_in_ != 1:
+            raise ValueError("expected a scaling of one target")
+
+
+def check_part(name: str, part: Any, n_features: int, method: str = "predict") -> None:
+    """Raise ValueError unless a part is an estimator of these features, with the method."""
+    width = getattr(part, "n_features_in_", n_features)
+    if not isinstance(part, BaseEstimator) or not hasattr(part, method) or width != n_features:
+        raise ValueError(f"expected {name} with {method} for {n_features} features: {part!r:.80}")
+
+
+class SavedCalibration(ClassifierMixin, Record):
+    """A classifier with calibrated probabilities, the mean over one or several fitted classifiers.
+
+    With decision values or probabilities f of the classifier, the probability of class k before
+    normalisation is 1 / (1 + exp(a_k f_k + b_k)), or a piecewise linear function of f_k. For two
+    classes, f and the probability are those of the second.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    members_ : list of estimators
+    curves_ : list of lists
+        Per member and class, an array of shape (2,) with a_k and b_k, or an array of shape (2, n)
+        with ascending values of f_k and their probabilities.
+    """
+
+    classes_: npt.NDArray[Any]
+    members_: list[Any]
+    curves_: list[list[Array]]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities, shape (n_samples, n_classes)."""
+        total = np.zeros((len(X), len(self.classes_)))
+        for member, curves in zip(self.members_, self.curves_, strict=True):
+            total += self._of_member(member, curves, X)
+        return _finite(total / len(self.members_))
+
+    def _of_member(self, member: Any, curves: Sequence[Array], X: Any) -> Array:
+        """Return the probabilities by one member."""
+        from scipy.special import expit
+
+        if hasattr(member, "decision_function"):
+            values = np.asarray(member.decision_function(X), dtype=np.float64)
+        else:
+            values = np.asarray(member.predict_proba(X), dtype=np.float64)
+            values = values[:, 1] if values.shape[1] == 2 else values
+        values = values.reshape(len(values), -1)
+        parts = [
+            expit(-(curve[0] * f + curve[1])) if curve.ndim == 1 else np.interp(f, *curve)
+            for f, curve in zip(values.T, curves, strict=True)
+        ]
+        p = np.column_stack(parts)
+        if p.shape[1] == 1:
+            return np.hstack([1.0 - p, p])
+        totals = p.sum(axis=1, keepdims=True)
+        equal = np.full_like(p, 1 / p.shape[1])
+        return np.divide(p, totals, out=equal, where=totals != 0)
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable classes, shape (n_samples,)."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def _check_loaded(self) -> None:
+        self._check_record()
+        check_classes(self.classes_)
+        n_curves = 1 if len(self.classes_) == 2 else len(self.classes_)
+        members, curves = self.members_, self.curves_
+        if type(members) is not list or type(curves) is not list or not members:
+            raise ValueError("expected a list of members, and of their curves")
+        if len(members) != len(curves) or len(self.classes_) < 2:
+            raise ValueError(f"expected curves for {len(members)} members of two classes or more")
+        for member, each in zip(members, curves, strict=True):
+            method = (
+                "decision_function" if hasattr(member, "decision_function") else "predict_proba"
+            )
+            check_part("members_", member, self.n_features_in_, method)
+            check_same_classes(member, self.classes_)
+            if type(each) is not list or len(each) != n_curves:
+                raise ValueError(f"expected {n_curves} curves per member")
+            for curve in each:
+                _check_curve(curve)
+
+
+def check_same_classes(member: Any, classes: npt.NDArray[Any]) -> None:
+    """Raise ValueError unless a member has the same classes, in this order."""
+    theirs = getattr(member, "classes_", None)
+    if not isinstance(theirs, np.ndarray) or theirs.tolist() != classes.tolist():
+        raise ValueError(f"expected members with the classes {classes!r:.80}, got {theirs!r:.80}")
+
+
+def _check_curve(curve: Any) -> None:
+    """Raise ValueError unless a curve has two finite numbers, or ascending points in [0, 1]."""
+    known = isinstance(curve, np.ndarray) and curve.dtype == np.float64
+    if not known or curve.shape[0] != 2 or curve.ndim > 2 or not np.isfinite(curve).all():
+        raise ValueError(f"expected a curve of finite numbers, got {curve!r:.80}")
+    if curve.ndim == 1:
+        if np.abs(curve).max() > 1e100:
+            raise ValueError(f"expected a curve with moderate numbers, got {curve!r:.80}")
+        return
+    places, shares = curve
+    if not len(places) or (np.diff(places) <= 0).any() or shares.min() < 0 or shares.max() > 1:
+        raise ValueError("expected a curve of ascending values and probabilities")
+
+
+class Unfitted(Record):
+    """The name and the parameters of an estimator of another library that is not fitted.
+
+    Attributes
+    ----------
+    allow_nan : bool
+        True if the original takes missing values.
+    """
+
+    allow_nan: bool
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return False
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values as the original."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.allow_nan
+        return tags
+
+    def _check_loaded(self) -> None:
+        self._check_origin()
+        if type(self.allow_nan) is not bool:
+            raise ValueError(f"expected allow_nan to be a bool, got {self.allow_nan!r:.80}")
+
+
+class Pipeline(sklearn.pipeline.Pipeline):
+    """scikit-learn's pipeline, with the prediction intervals of its last step.
+
+    This is the class of a pipeline that `pliant.load` returns. Its steps, slices and predictions
+    are those of scikit-learn's class.
+
+    Parameters
+    ----------
+    steps : list of (str, estimator)
+    """
+
+    @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+        """Return prediction intervals.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_columns)
+        coverage : float, default=0.9
+            Probability, in (0, 1), that an interval contains the target.
+
+        Returns
+        -------
+        array of shape (n_samples, 2)
+            Lower and upper ends, with the coverage guarantee of the last step.
+        """
+        for _, step in self.steps[:-1]:
+            X = step.transform(X)
+        return np.asarray(self[-1].predict_interval(X, coverage))
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless the steps loaded from a file are named estimators."""
+        steps = self.steps
+        if type(steps) is not list or not steps or vars(self).keys() != PIPELINE.keys() | {"steps"}:
+            raise ValueError(f"expected a list of steps, got {steps!r:.80}")
+        for step in steps:
+            named = type(step) is tuple and len(step) == 2 and type(step[0]) is str
+            if not named or not isinstance(step[1], BaseEstimator):
+                raise ValueError(f"expected pairs of a name and an estimator, got {step!r:.80}")
+        before = [step for _, step in steps[:-1] if not isinstance(step, Unfitted)]
+        if any(not hasattr(step, "transform") for step in before):
+            raise ValueError("expected transformers before the last step")
+        if {name: getattr(self, name) for name in PIPELINE} != PIPELINE:
+            raise ValueError(f"expected {PIPELINE} in a pipeline")
+        self._validate_names([name for name, _ in steps])
+
+
+PIPELINE: dict[str, Any] = {"transform_input": None, "memory": None, "verbose": False}
+"""Parameters of a loaded pipeline, besides its steps."""

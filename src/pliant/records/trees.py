@@ -1,0 +1,162 @@
+r"""Ensembles of decision trees as flat arrays.
+
+Output k of a row x is (start_k + sum_t v_tk(x)) / divisor + offset_k, summed in the order of the
+trees, where v_t(x) is the value of the leaf that x reaches in tree t. A row goes left at a node if
+its feature is at most the threshold; a missing value goes where the node sends it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pliant.core.typing import Array
+from pliant.records.form import Part, check_form, check_width
+
+Numbers = npt.NDArray[np.int32]
+
+COMPILED = 500_000
+"""Number of walks, rows times trees, from which a compiled loop is worth its import."""
+
+BLOCK = 4096
+"""Rows per block: their features and outputs stay in the cache while all trees pass."""
+
+
+@dataclass(eq=False)
+class TreeEnsemble:
+    """Sum or mean of decision trees.
+
+    Only inner nodes have an entry in the arrays of nodes. A root or child c >= 0 is node c; c < 0
+    is leaf ~c. Children have larger numbers than their parents, so every walk ends.
+
+    Attributes
+    ----------
+    roots : int32 array of shape (n_trees,)
+    outputs : int32 array of shape (n_trees,)
+        The output of each tree. With several values per leaf, a tree adds to all outputs.
+    feature, left, right : int32 arrays of shape (n_nodes,)
+    threshold : array of shape (n_nodes,)
+        Infinite where only missing values go right.
+    missing_left : bool array of shape (n_nodes,)
+    leaves : array of shape (n_leaves, 1) or (n_leaves, n_outputs)
+        The values of the leaves.
+    start : array of shape (n_outputs,)
+        The first summand.
+    divisor : float
+        The number of trees for a mean, 1 for a sum.
+    offset : array of shape (n_outputs,) or None
+        The last summand; None leaves it out.
+    single : bool
+        True if rows are rounded to float32 before comparisons.
+    narrow : bool
+        True if sums are rounded to float32 after each tree.
+    n_features : int
+    """
+
+    _form: ClassVar[dict[str, Part]] = {
+        "roots": Part("i4", ("trees",)),
+        "outputs": Part("i4", ("trees",), low=0),
+        "feature": Part("i4", ("nodes",), low=0),
+        "left": Part("i4", ("nodes",)),
+        "right": Part("i4", ("nodes",)),
+        "threshold": Part("f8", ("nodes",), infinite=True),
+        "missing_left": Part("b1", ("nodes",)),
+        "leaves": Part("f8", ("leaves", "values")),
+        "start": Part("f8", ("outputs",)),
+        "offset": Part("f8", ("outputs",), optional=True),
+    }
+
+    roots: Numbers
+    outputs: Numbers
+    feature: Numbers
+    left: Numbers
+    right: Numbers
+    threshold: Array
+    missing_left: npt.NDArray[np.bool_]
+    leaves: Array
+    start: Array
+    divisor: float
+    offset: Array | None
+    single: bool
+    narrow: bool
+    n_features: int
+
+    takes_missing: ClassVar[bool] = True
+
+    def __call__(self, X: Array) -> Array:
+        """Return the outputs of float64 rows, shape (n_samples, n_outputs)."""
+        rows = X
+        if self.single:
+            with np.errstate(over="ignore"):
+                rows = X.astype(np.float32)
+            if np.isinf(rows).any():
+                raise ValueError("expected features in the range of float32, got a larger one")
+        add = _add_compiled if len(X) * len(self.roots) >= COMPILED else _add_by_level
+        totals = np.tile(self.start, (len(X), 1))
+        totals = totals.astype(np.float32) if self.narrow else totals
+        for low in range(0, len(X), BLOCK):
+            add(self, np.ascontiguousarray(rows[low : low + BLOCK]), totals[low : low + BLOCK])
+        if self.divisor != 1.0:
+            totals /= self.divisor
+        totals = totals.astype(np.float64, copy=False)
+        if self.offset is not None:
+            totals += self.offset
+        # as scikit-learn's boosting by histograms, so that sums over the columns are the same
+        return totals if self.single else np.asfortranarray(totals)
+
+    def _check_loaded(self) -> None:
+        """Raise ValueError unless every walk stays within the arrays and ends at a leaf."""
+        sizes = check_form(self, self._form)
+        n_nodes, n_leaves, k = sizes["nodes"], sizes["leaves"], len(self.start)
+        check_width("n_features", self.n_features)
+        if not (type(self.divisor) is float and 1.0 <= self.divisor <= 1e9):
+            raise ValueError(f"expected a divisor of 1 or more, got {self.divisor!r:.80}")
+        for flag in (self.single, self.narrow):
+            if type(flag) is not bool:
+                raise ValueError(f"expected single and narrow to be bools, got {flag!r:.80}")
+        if self.narrow and max(np.abs(a).max(initial=0) for a in (self.leaves, self.start)) > 1e30:
+            raise ValueError("expected leaves in the range of float32")
+        if sizes["values"] not in (1, k) or k < 1 or (self.outputs >= k).any():
+            raise ValueError(f"expected leaves and trees for {k} outputs")
+        if (self.feature >= self.n_features).any():
+            raise ValueError(f"expected each node to split one of {self.n_features} features")
+        parents = np.arange(n_nodes)
+        for child in (self.left, self.right, self.roots):
+            above = parents if child is not self.roots else -1
+            inner = (child > above) & (child < n_nodes)
+            if not (inner | ((child < 0) & (~child < n_leaves))).all():
+                raise ValueError(f"expected children after their parents, among {n_nodes} nodes")
+
+
+def _add_by_level(trees: TreeEnsemble, rows: Array, totals: Array) -> None:
+    """Add the values of all trees: the rows of a block go down a tree together."""
+    each = np.arange(len(rows))
+    for root, output in zip(trees.roots.tolist(), trees.outputs.tolist(), strict=True):
+        place = np.full(len(rows), root, dtype=np.int32)
+        walking = each if root >= 0 else each[:0]
+        while len(walking):
+            node = place[walking]
+            x = rows[walking, trees.feature[node]]
+            goes_left = x <= trees.threshold[node]
+            if (missing := np.isnan(x)).any():
+                goes_left[missing] = trees.missing_left[node[missing]]
+            child = np.where(goes_left, trees.left[node], trees.right[node])
+            place[walking] = child
+            walking = walking[child >= 0]
+        # a sum of two float32 numbers in float64, rounded to float32, is their rounded sum
+        if trees.leaves.shape[1] == 1:
+            totals[:, output] += trees.leaves[~place, 0]
+        else:
+            totals += trees.leaves[~place]
+
+
+def _add_compiled(trees: TreeEnsemble, rows: Array, totals: Array) -> None:
+    """Add the values of all trees with a compiled loop, in the same order."""
+    from pliant.records._loops import add_trees
+
+    parts: tuple[Any, ...] = (trees.roots, trees.outputs, trees.feature, trees.threshold)
+    parts += (trees.left, trees.right, trees.missing_left, trees.leaves)
+    add_trees(rows, totals, *parts)

@@ -1,0 +1,139 @@
+"""Records of XGBoost, LightGBM and CatBoost, where these packages are installed.
+
+Sums of trees agree bit for bit; XGBoost's probabilities and exponentials are in float32.
+"""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pliant.persistence import holds, load, save
+from pliant.records import to_record
+from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
+from pliant.tables.comparison.contenders import named
+from tests.records.test_same_predictions import table, targets
+
+LIGHTGBM = {"n_jobs": 1, "deterministic": True, "force_row_wise": True, "verbose": -1}
+CATBOOST = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
+
+REGRESSORS = {
+    "xgboost": [
+        {"n_estimators": 20}, {"objective": "count:poisson", "n_estimators": 9},
+        {"objective": "reg:absoluteerror", "n_estimators": 9}, {"num_parallel_tree": 3},
+        {"early_stopping_rounds": 3, "n_estimators": 60}, {"tree_method": "exact"},
+    ],
+    "lightgbm": [
+        {"n_estimators": 20}, {"objective": "poisson", "n_estimators": 9},
+        {"objective": "quantile", "n_estimators": 9}, {"use_missing": False},
+        {"boosting_type": "rf", "bagging_freq": 1, "bagging_fraction": 0.7, "n_estimators": 9},
+        {"boosting_type": "dart", "n_estimators": 9}, {"min_child_samples": 300},
+    ],
+    "catboost": [
+        {"n_estimators": 20}, {"loss_function": "MAE", "n_estimators": 9},
+        {"nan_mode": "Max", "n_estimators": 9}, {"depth": 1, "n_estimators": 9},
+    ],
+}  # fmt: skip
+
+CASES = [(name, options) for name, cases in REGRESSORS.items() for options in cases]
+
+
+def made(name, kind, **options):
+    """Return an unfitted booster, or skip the test if its package is not installed."""
+    package = pytest.importorskip(name)
+    fixed = {"xgboost": {"n_jobs": 1}, "lightgbm": LIGHTGBM, "catboost": CATBOOST}[name]
+    prefix = {"xgboost": "XGB", "lightgbm": "LGBM", "catboost": "CatBoost"}[name]
+    return getattr(package, prefix + kind)(**fixed, **options)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.1], ids=["complete", "missing"])
+@pytest.mark.parametrize(("name", "options"), CASES, ids=str)
+def test_regressors_agree(name, options, missing):
+    model = made(name, "Regressor", **options)
+    X = table(0, missing=missing)
+    y, points = targets(X, 0), table(10, n=500, missing=0.1)
+    if "early_stopping_rounds" in options:
+        model.fit(X[:200], y[:200], eval_set=[(X[200:], y[200:])], verbose=False)
+        assert model.best_iteration < options["n_estimators"] - 1
+    else:
+        model.fit(X, y)
+    record = to_record(model)
+    record._check_loaded()
+    expected = np.asarray(model.predict(points), dtype=np.float64)
+    if record.link == "exp" and name == "xgboost":  # the exponential of a float32 number
+        np.testing.assert_allclose(record.predict(points), expected, rtol=1e-6)
+    elif record.link == "exp":
+        np.testing.assert_allclose(record.predict(points), expected, rtol=1e-15)
+    else:
+        np.testing.assert_array_equal(record.predict(points), expected)
+    assert record.n_features_in_ == 5
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_classifiers_agree(name, n_classes):
+    X = table(0, missing=0.1)
+    labels = targets(X, 0, n_classes)
+    y = np.unique(labels, return_inverse=True)[1] if name == "xgboost" else labels
+    model = made(name, "Classifier", n_estimators=15).fit(X, y)
+    record = to_record(model)
+    record._check_loaded()
+    points = table(10, n=500, missing=0.1)
+    tolerance = 1e-6 if name == "xgboost" else 1e-15
+    np.testing.assert_allclose(
+        record.predict_proba(points), model.predict_proba(points), rtol=0, atol=tolerance
+    )
+    np.testing.assert_array_equal(record.predict(points), np.ravel(model.predict(points)))
+    np.testing.assert_array_equal(record.classes_, model.classes_)
+    raw = {"xgboost": "output_margin", "lightgbm": "raw_score"}
+    if name in raw:
+        sums = model.predict(points, **{raw[name]: True})
+        np.testing.assert_array_equal(record.decision_function(points), sums)
+    else:
+        sums = model.predict(points, prediction_type="RawFormulaVal")
+        np.testing.assert_array_equal(record.decision_function(points), sums)
+
+
+REFUSED = [
+    ("xgboost", {"booster": "dart"}), ("xgboost", {"missing": 0.0}),
+    ("xgboost", {"objective": "reg:logistic"}), ("lightgbm", {"zero_as_missing": True}),
+    ("lightgbm", {"linear_tree": True}), ("lightgbm", {"reg_sqrt": True}),
+    ("catboost", {"grow_policy": "Lossguide"}), ("catboost", {"loss_function": "Poisson"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), REFUSED, ids=str)
+def test_settings_without_a_record_are_refused(name, options):
+    X = table(0, missing=0.1)
+    y = targets(X, 0)
+    if "reg:logistic" in options.values():
+        y = (y > 100) * 1.0
+    model = made(name, "Regressor", n_estimators=5, **options).fit(X, y)
+    with pytest.raises(ValueError, match="has no form in a model file"):
+        to_record(model)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_a_blend_of_boosters_comes_back_without_their_package(name, tmp_path):
+    """The classifier of the comparison has labels of its own."""
+    made(name, "Regressor")
+    X, y = table(0), targets(table(0), 0)
+    method = named(name)
+    for task, kind, target in (
+        ("regression", BlendRegressor, y),
+        ("classification", BlendClassifier, targets(X, 0, 3)),
+    ):
+        member = method.make_estimator(task, seed=0, n_rows=300).set_params(n_estimators=9)
+        assert holds(member)
+        blend = kind([(name, member)], cv=2).fit(X, target)
+        save(blend, tmp_path / "model.pliant")
+        code = "import sys, pliant; pliant.load(sys.argv[1]); print(sys.argv[2] in sys.modules)"
+        words = [sys.executable, "-c", code, tmp_path / "model.pliant", name]
+        assert subprocess.run(words, capture_output=True, text=True).stdout == "False\n"
+        loaded = load(tmp_path / "model.pliant")
+        predict = "predict" if task == "regression" else "predict_proba"
+        expected = getattr(blend, predict)(X)
+        np.testing.assert_allclose(getattr(loaded, predict)(X), expected, rtol=1e-5, atol=1e-6)
+        assert (loaded.predict(X) == blend.predict(X)).mean() > 0.99
+        assert method.matches(loaded.members_[0][1])
