@@ -1,8 +1,8 @@
 """The steps of a fit of DANK and KNPL on all points: its options, one learned function per problem.
 
 The plain SVM determines eta="auto"; `hadamard_dual` eliminates F from the problem; `maximise` finds
-beta from one dual for tau = 0, otherwise from a sequence of duals; `learned_function` builds the
-learned kernel F o K, which extends F to new points.
+beta from one dual for tau = 0, otherwise from a sequence of duals; `hadamard_kernel` extends F to
+new points.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pliant.kernels.extension import GramNeighbors
 from pliant.kernels.standard import Precomputed
 from pliant.methods.dank import sequential
 from pliant.methods.dank.gram import HadamardOptions, TrainingGram, problem_rows
-from pliant.methods.dank.kernel import HadamardKernel, PartitionedKernel
+from pliant.methods.dank.kernel import HadamardKernel
 from pliant.methods.dank.machine import BaseHadamard
 from pliant.methods.dank.problem import (
     HadamardDual,
@@ -54,6 +54,11 @@ class KernelSolution:
     plain: Result[Certificate] | None = None
     parts: PartedSolution | None = None
     early: str = ""
+
+    @property
+    def eta_of_F(self) -> float:
+        """The eta of F; inf for beta = 0, which gives F = 11'."""
+        return self.eta if self.result.x.any() else np.inf
 
 
 def fit_options(model: BaseHadamard, *, centred: bool = False) -> HadamardOptions:
@@ -102,7 +107,8 @@ def adapt(
     if made_of(base.kernel, Precomputed) and options.extension != "none":
         _check_distances(base.kernel, problem.points, options)
     solution = solve_whole(problem, base, options, start, deadline)
-    return learned_function(problem, base, options, solution, deadline.expired)
+    kernel = hadamard_kernel(problem, base, options, solution)
+    return learned_function(solution, kernel, options, deadline.expired)
 
 
 def solve_whole(
@@ -174,19 +180,33 @@ def _solve_dual(
     return sequential.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
 
 
+def hadamard_kernel(
+    problem: SVMProblem, base: TrainingGram, options: HadamardOptions, solution: KernelSolution
+) -> HadamardKernel:
+    """Build the learned kernel F o K, with one F for all points."""
+    certificate = solution.result.certificate
+    kernel = HadamardKernel(
+        base=base.kernel,
+        points=problem.points,
+        beta=solution.result.x,
+        eta=solution.eta_of_F,
+        extension=options.extension,
+        tau=base.tau,
+        centred=options.centred,
+    )
+    if base.gram is not None and isinstance(certificate, SpectralCertificate):
+        kernel.store_spectrum(certificate.spectrum)  # float64, as for predictions
+    return kernel
+
+
 def learned_function(
-    problem: SVMProblem,
-    base: TrainingGram,
-    options: HadamardOptions,
-    solution: KernelSolution,
-    late: bool,
+    solution: KernelSolution, kernel: Kernel, options: HadamardOptions, late: bool
 ) -> LearnedFunction:
-    """Build the learned kernel and the fitted attributes of one function.
+    """Return a solution with its learned kernel and fitted attributes.
 
     `late` is True if the time limit, and no callback, ended the fit.
     """
-    result = solution.result
-    eta = solution.eta if result.x.any() else np.inf  # beta = 0 gives F = 11'
+    result, eta = solution.result, solution.eta_of_F
     constant = solution.constant if np.isfinite(eta) else 0.0
     attributes = {
         "eta_": eta,
@@ -199,7 +219,7 @@ def learned_function(
     if not warning and solution.plain is not None:
         warning = _describe_gap(solution.plain, options, late)
     return LearnedFunction(
-        kernel=_learned_kernel(problem, base, options, solution, eta),
+        kernel=kernel,
         beta=result.x,
         intercept=0.0 if result.certificate is None else result.certificate.intercept,
         objective=result.value + constant,
@@ -210,40 +230,6 @@ def learned_function(
         warning=warning,
         path_start=solution.path_start,
     )
-
-
-def _learned_kernel(
-    problem: SVMProblem,
-    base: TrainingGram,
-    options: HadamardOptions,
-    solution: KernelSolution,
-    eta: float,
-) -> HadamardKernel | PartitionedKernel:
-    """Build F o K, with one F for all points, or one per part."""
-    result, partition = solution.result, options.partition
-    if solution.parts is not None and partition is not None and not partition.refine:
-        return PartitionedKernel(
-            base=base.kernel,
-            points=problem.points,
-            beta=result.x,
-            labels=solution.parts.partition.labels,
-            centres=solution.parts.partition.centres,
-            eta=eta,
-            extension=options.extension,
-            centred=options.centred,
-        )
-    kernel = HadamardKernel(
-        base=base.kernel,
-        points=problem.points,
-        beta=result.x,
-        eta=eta,
-        extension=options.extension,
-        tau=base.tau,
-        centred=options.centred,
-    )
-    if base.gram is not None and isinstance(result.certificate, SpectralCertificate):
-        kernel.store_spectrum(result.certificate.spectrum)  # float64, as for predictions
-    return kernel
 
 
 def _check_distances(kernel: Kernel, points: Array, options: HadamardOptions) -> None:

@@ -14,10 +14,17 @@ import numpy as np
 
 from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array, Callback
-from pliant.kernels.base import made_of
+from pliant.kernels.base import Kernel, made_of
 from pliant.kernels.standard import Precomputed
-from pliant.methods.dank.fit import KernelSolution, learned_function, maximise, solve_whole
+from pliant.methods.dank.fit import (
+    KernelSolution,
+    hadamard_kernel,
+    learned_function,
+    maximise,
+    solve_whole,
+)
 from pliant.methods.dank.gram import HadamardOptions, TrainingGram, gram_rows
+from pliant.methods.dank.kernel import PartitionedKernel
 from pliant.methods.dank.problem import automatic_eta, hadamard_dual
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import Certificate, DenseRows, without_intercept
@@ -52,13 +59,24 @@ def adapt_in_parts(
     if settings.refine:
         refined = _refine(problem, base, options, solved.beta, eta, deadline)
         solution = replace(refined, parts=solved)
+        kernel: Kernel = hadamard_kernel(problem, base, options, solution)
     else:
         if options.eta == "auto" and not deadline(None):  # the first solutions are plain SVMs
             steps = solved.n_iter
             eta = automatic_eta(solved.beta) * options.eta_scale
             solved = solve(eta, solved.beta)
         solution = _combine(solved, eta, steps, deadline.expired)
-    return learned_function(problem, base, options, solution, deadline.expired)
+        kernel = PartitionedKernel(
+            base=base.kernel,
+            points=problem.points,
+            beta=solved.beta,
+            labels=partition.labels,
+            centres=partition.centres,
+            eta=solution.eta_of_F,
+            extension=options.extension,
+            centred=options.centred,
+        )
+    return learned_function(solution, kernel, options, deadline.expired)
 
 
 def _solve_all(
