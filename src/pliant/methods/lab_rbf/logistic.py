@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg.lapack import dpotrs, dtrtrs
 from scipy.optimize import minimize
 
+from pliant.core.linalg import InverseHessian
 from pliant.core.typing import Array
 from pliant.methods.lab_rbf.objective import cholesky_factor
 
@@ -25,6 +27,11 @@ INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has n
 GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
 LEAST_STEPS = 15  # L-BFGS-B steps after the time limit; 10 lose .003 of accuracy, 25 gain none.
 MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton's method; else L-BFGS-B.
+MANY_COEFFICIENTS = 30_000  # Above this size p q of W, products and steps are in float32.
+PATH_STEPS = 12  # Maximum number of these steps for each of several penalties.
+SINGLE_DECREASE = 1e-6  # Smallest relative decrease by such a step that continues them.
+
+SingleArray: TypeAlias = npt.NDArray[np.float32]
 
 
 def class_scores(scores: Array) -> Array:
@@ -57,6 +64,8 @@ def logistic_path(
         path = logistic_path(R.T, indicators, weights, penalties, is_over)
         return [(Q @ V, intercept) for V, intercept in path]
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
+    if A.shape[1] * k > MANY_COEFFICIENTS:
+        return _path_of_many_classes(A, indicators, weight, penalties)
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
     use_newton = n * W.size**2 <= MAX_NEWTON
     # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
@@ -159,6 +168,86 @@ def _quasi_newton(
     method: Any = {"method": "L-BFGS-B", "jac": True, "options": options, "callback": end_in_time}
     result = minimize(scaled, (R.T @ W).ravel(), **method)
     return coefficients(result.x)
+
+
+class WhitenedLogLoss(NamedTuple):
+    """The objective for one penalty as a function of z = R'W, with R R' = s F'F + ridge.
+
+    `B` is F R'^{-1}, shape (n, p), and `share` is s. As ridge |W|^2 = |z|^2 - s |B z|^2, the value
+    and the gradient need two products with B, in float32, and no triangular solve.
+    """
+
+    B: SingleArray
+    indicators: SingleArray
+    weight: Array
+    share: float
+
+    def evaluate(self, z: SingleArray) -> tuple[float, SingleArray]:
+        """Compute the objective, and its gradient for z of shape (p, q)."""
+        scores = self.B @ z
+        shifted = scores - scores.max(axis=1, keepdims=True)
+        logs = (self.indicators * shifted).sum(axis=1)
+        slopes = np.exp(shifted)
+        sums = slopes.sum(axis=1, keepdims=True)
+        # sum_i w_i (log sum_k exp Z_ik - Z_i,true) + (|z|^2 - s sum_i w_i |Z_i|^2) / 2
+        losses = np.log(sums[:, 0]) - logs
+        losses -= np.float32(0.5 * self.share) * np.einsum("ij,ij->i", scores, scores)
+        value = float(self.weight @ losses.astype(np.float64)) + 0.5 * float(np.vdot(z, z))
+        slopes /= sums
+        slopes -= self.indicators
+        scores *= np.float32(self.share)
+        slopes -= scores
+        slopes *= self.weight[:, None].astype(np.float32)
+        return value, self.B.T @ slopes + z
+
+    def minimise(self, z: SingleArray, tolerance: float, max_steps: int) -> SingleArray:
+        """Return z after L-BFGS steps until each slope is at most `tolerance`."""
+        inverse, (value, gradient) = InverseHessian(5), self.evaluate(z)
+        for _ in range(max_steps):
+            if float(np.abs(gradient).max()) <= tolerance:
+                break
+            step = -inverse.dot(gradient)
+            slope = float(np.vdot(step, gradient))
+            for length in 0.5 ** np.arange(12):  # Armijo's condition
+                candidate = z + np.float32(length) * step
+                new = self.evaluate(candidate)
+                if new[0] <= value + 1e-4 * length * slope:
+                    break
+            else:  # the remaining decrease is below the rounding error
+                break
+            inverse.update(candidate - z, new[1] - gradient)
+            settled = value - new[0] <= SINGLE_DECREASE * abs(value)
+            z, (value, gradient) = candidate, new
+            if settled:
+                break
+        return z
+
+
+def _path_of_many_classes(
+    A: Array, indicators: Array, weight: Array, penalties: Array
+) -> list[tuple[Array, Array]]:
+    """Minimise the objective for decreasing penalties, for q classes with many coefficients.
+
+    Probabilities near 1/q have the mean curvature s = (q - 1)/q^2, which is 1/4 for two classes.
+    """
+    q, total = indicators.shape[1], float(weight.sum())
+    share = (q - 1) / q**2
+    gram = (A * weight[:, None]).T @ A * share
+    tolerance = GRADIENT_TOLERANCE * math.sqrt(total)
+    # a single penalty gets the steps of a path, as the penalty was chosen along one
+    path_of = penalties if len(penalties) > 1 else penalties * [[100.0], [10.0], [1.0]]
+    W: Array = np.zeros((A.shape[1], q))
+    path: list[tuple[Array, Array]] = []
+    for penalty in path_of.ravel():
+        ridge = np.full(A.shape[1], penalty)
+        ridge[-1] = INTERCEPT_PENALTY * total
+        R = np.tril(cholesky_factor(gram, ridge))
+        B = np.ascontiguousarray(dtrtrs(R, A.T, lower=1)[0].T, dtype=np.float32)
+        loss = WhitenedLogLoss(B, indicators.astype(np.float32), weight, share)
+        z = loss.minimise((R.T @ W).astype(np.float32), tolerance, PATH_STEPS)
+        W = np.asarray(dtrtrs(R, z, lower=1, trans=1)[0])
+        path.append((W[:-1], W[-1]))
+    return path[-len(penalties) :]
 
 
 def log_softmax(scores: Array) -> Array:

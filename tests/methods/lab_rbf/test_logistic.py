@@ -1,0 +1,69 @@
+"""Logistic regression on many classes, compared with the solver for few and with its optimum."""
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+
+from pliant.methods.lab_rbf import logistic
+from pliant.methods.lab_rbf.logistic import PenalisedLogLoss, WhitenedLogLoss, logistic_path
+
+
+def problem(n=60, p=9, q=12, seed=0):
+    """Return features, indicators of q classes, and weights."""
+    rng = np.random.default_rng(seed)
+    labels = np.concatenate([np.arange(q), rng.integers(0, q, n - q)])
+    centres = rng.normal(size=(q, p))
+    F = centres[labels] + 0.7 * rng.normal(size=(n, p))
+    return F, np.eye(q)[labels], rng.uniform(0.5, 2.0, n)
+
+
+def values(F, indicators, weights, penalties, path):
+    """Return the objective of each pair of W and b."""
+    A = np.hstack([F, np.ones((len(F), 1))])
+    found = []
+    for penalty, (W, b) in zip(penalties, path, strict=True):
+        ridge = np.full((A.shape[1], 1), penalty)
+        ridge[-1] = logistic.INTERCEPT_PENALTY * weights.sum()
+        loss = PenalisedLogLoss(A, indicators, weights, ridge)
+        found.append(loss.evaluate(np.vstack([W, b])).value)
+    return np.array(found)
+
+
+@pytest.mark.parametrize("p", [9, 80])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("penalties", [[10.0, 1.0, 0.1], [0.3]])
+def test_many_classes_reach_the_optimum_of_few(p, weighted, penalties, monkeypatch):
+    F, indicators, weights = problem(p=p)
+    given = weights if weighted else None
+    weights = weights if weighted else np.ones(len(F))
+    penalties = np.array(penalties)
+    monkeypatch.setattr(logistic, "MAX_NEWTON", 10**9)
+    exact = values(
+        F, indicators, weights, penalties, logistic_path(F, indicators, given, penalties)
+    )
+    monkeypatch.setattr(logistic, "MANY_COEFFICIENTS", 0)
+    path = logistic_path(F, indicators, given, penalties)
+    assert len(path) == len(penalties)
+    ours = values(F, indicators, weights, penalties, path)
+    np.testing.assert_allclose(ours, exact, rtol=2e-2)
+    assert (ours[0] - exact[0]) / exact[0] < 2e-3
+
+
+def test_the_whitened_objective_is_the_objective():
+    F, indicators, weights = problem()
+    ridge = np.full(9, 0.7)
+    share = 11 / 144
+    R = np.linalg.cholesky((F * weights[:, None]).T @ F * share + np.diag(ridge))
+    loss = WhitenedLogLoss(np.linalg.solve(R, F.T).T, indicators, weights, share)
+    W = np.random.default_rng(1).normal(size=(9, 12))
+    plain = PenalisedLogLoss(F, indicators, weights, ridge[:, None])
+    value, gradient = loss.evaluate(R.T @ W)
+    point = plain.evaluate(W)
+    assert value == pytest.approx(point.value, rel=1e-6)
+    np.testing.assert_allclose(R @ gradient, point.gradient, atol=1e-5)
+    error = check_grad(
+        lambda w: plain.evaluate(w.reshape(9, 12)).value,
+        lambda w: plain.evaluate(w.reshape(9, 12)).gradient.ravel(),
+        W.ravel(),
+    )
+    assert error < 1e-4
