@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,16 @@ BLOCK_ENTRIES = 4_000_000
 """Maximum number of kernel values in memory during prediction."""
 
 
+def row_blocks(n_rows: int, width: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
+    """Yield blocks of rows with at most `entries` values, `width` per row, or single rows."""
+    step = max(1, entries // max(1, width))
+    return (slice(low, min(low + step, n_rows)) for low in range(0, n_rows, step))
+
+
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
     """Compute outputs of X in blocks, with `width` temporary values per row; reject NaN and inf."""
-    step = max(1, BLOCK_ENTRIES // max(1, width))
-    values = np.concatenate([outputs(X[low : low + step]) for low in range(0, len(X), step)])
+    blocks = row_blocks(len(X), width, BLOCK_ENTRIES)
+    values = np.concatenate([outputs(X[rows]) for rows in blocks])
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         raise ValueError(

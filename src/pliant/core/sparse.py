@@ -6,13 +6,13 @@ rows, each written to a dense block of kernel values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from sklearn.metrics.pairwise import manhattan_distances
 
+from pliant.core.blocks import row_blocks
 from pliant.core.typing import Array, Indices
 
 BLOCK_ENTRIES = 1_000_000
@@ -49,7 +49,7 @@ def as_csr(points: Any, name: str = "X") -> Any:
 def inner_products(X: Any, Y: Any) -> Array:
     """Compute the inner products of the rows of X and Y, a dense array of shape (n, m)."""
     columns, products = Y.T.tocsr(), np.empty((X.shape[0], Y.shape[0]))
-    for rows in _row_blocks(*products.shape):
+    for rows in row_blocks(len(products), products.shape[1], BLOCK_ENTRIES):
         products[rows] = (X[rows] @ columns).toarray()
     return products
 
@@ -74,7 +74,7 @@ def squared_distances(X: Any, Y: Any) -> Array:
     """
     sizes = row_squares(X)[:, None], row_squares(Y)[None, :]
     distances = inner_products(X, Y)
-    for rows in _row_blocks(*distances.shape):
+    for rows in row_blocks(len(distances), distances.shape[1], BLOCK_ENTRIES):
         block = distances[rows]
         total = sizes[0][rows] + sizes[1]
         block *= -2.0
@@ -89,7 +89,7 @@ def squared_distances(X: Any, Y: Any) -> Array:
 def absolute_distances(X: Any, Y: Any) -> Array:
     """Compute |x - y|_1 between the rows of X and Y, shape (n, m)."""
     distances = np.empty((X.shape[0], Y.shape[0]))
-    for rows in _row_blocks(*distances.shape):
+    for rows in row_blocks(len(distances), distances.shape[1], BLOCK_ENTRIES):
         distances[rows] = manhattan_distances(X[rows], Y)
     return distances
 
@@ -105,9 +105,3 @@ def _squares_of_differences(X: Any, Y: Any, i: Indices, j: Indices) -> Array:
         squares[low:high] = row_squares(X[i[low:high]] - Y[j[low:high]])
         low = high
     return squares
-
-
-def _row_blocks(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows with about `BLOCK_ENTRIES` values in `width` columns."""
-    step = max(1, BLOCK_ENTRIES // max(1, width))
-    return (slice(low, min(low + step, n)) for low in range(0, n, step))

@@ -73,7 +73,7 @@ class Display(ABC):
         """Draw on `ax_`."""
 
 
-def last_step(model: BaseEstimator) -> Any:
+def fitted_machine(model: BaseEstimator) -> Any:
     """Return the last step of a fitted pipeline, or the fitted model itself."""
     check_is_fitted(model)
     return model[-1] if isinstance(model, Pipeline) else model

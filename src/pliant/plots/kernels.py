@@ -24,7 +24,7 @@ from pliant.plots._common import (
     Order,
     class_borders,
     feature_labels,
-    last_step,
+    fitted_machine,
     order_points,
     summary_for,
     text,
@@ -101,7 +101,7 @@ class AdaptationDisplay(Display):
             If the model has no adaptive matrix, or more than two classes, or if X or y does not
             have the size of the training set.
         """
-        machine, y = last_step(model), np.asarray(y)
+        machine, y = fitted_machine(model), np.asarray(y)
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
         kernel = machine.kernel_
         n = len(kernel.points)
@@ -268,7 +268,7 @@ class TessellationDisplay(Display):
         ValueError
             If the model does not have exactly one tessellated kernel, or `features` are invalid.
         """
-        machine = last_step(model)
+        machine = fitted_machine(model)
         summary = summary_for("tessellation", machine, "a tessellated kernel", "TKLClassifier")
         kernel = summary.kernel
         assert kernel is not None

@@ -25,7 +25,7 @@ from pliant.plots._common import (
     Display,
     class_centres,
     feature_labels,
-    last_step,
+    fitted_machine,
     summary_for,
     text,
     thin,
@@ -181,7 +181,7 @@ class RelevanceDisplay(FeatureDisplay):
         ValueError
             If the model has no feature relevance, or the number of names is wrong.
         """
-        machine = last_step(model)
+        machine = fitted_machine(model)
         summary_for("relevance", machine, "bandwidths", "LABRBFRegressor")
         display = cls(
             machine.feature_relevance_,
@@ -317,7 +317,7 @@ class BandwidthDisplay(FeatureDisplay):
         ValueError
             If the model has no bandwidths, or the number of names is wrong.
         """
-        machine = last_step(model)
+        machine = fitted_machine(model)
         summary_for("bandwidths", machine, "bandwidths", "LABRBFRegressor")
         # the local members used for prediction
         local = np.arange(len(machine._local_members))
@@ -460,7 +460,7 @@ class IntervalDisplay(Display):
             If the model has no intervals or several outputs, the shapes of targets and predictions
             differ, or the coverage is out of range.
         """
-        estimator = last_step(model)
+        estimator = fitted_machine(model)
         if not hasattr(estimator, "predict_interval"):
             raise ValueError(
                 "expected a model with prediction intervals, such as LABRBFRegressor, got "

@@ -13,7 +13,7 @@ from pliant.core.text import count
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_integer, check_points, check_vector
 from pliant.methods.summary import summarize
-from pliant.plots._common import BLUE, COLORS, Display, feature_labels, last_step, text
+from pliant.plots._common import BLUE, COLORS, Display, feature_labels, fitted_machine, text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -151,7 +151,7 @@ class WeightsDisplay(Display):
         if len(counts) != 1:
             raise ValueError(f"expected models with equal numbers of kernels, got {sorted(counts)}")
         weights = [sets.mean(axis=0) for sets, _ in learned]
-        Cs = [last_step(model).C for model in models]
+        Cs = [fitted_machine(model).C for model in models]
         return cls(weights, learned[0][1], Cs=Cs).plot(ax, **style)
 
     @property
@@ -221,7 +221,7 @@ def _kernel_weights(
     model: BaseEstimator, kernel_names: Sequence[str] | None, feature_names: Sequence[str] | None
 ) -> tuple[Array, Sequence[str]]:
     """Return the kernel weights of a fitted model, and the names of the kernels."""
-    estimator = last_step(model)
+    estimator = fitted_machine(model)
     learned = summarize(estimator).weights
     if learned is None:
         raise ValueError(

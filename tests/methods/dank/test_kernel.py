@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from pliant.kernels import Gaussian, Laplacian, Linear, Precomputed
 from pliant.methods import HadamardKernel
+from pliant.methods.dank import kernel as kernel_module
 from pliant.methods.dank import problem as source
 from pliant.methods.dank.kernel import EXTENSIONS
 from pliant.methods.dank.problem import Spectrum
@@ -140,7 +141,7 @@ class TestAdaptiveMatrix:
         assert adaptive.radius == pytest.approx(np.linalg.norm(F - 1), rel=1e-12)
         values = np.linalg.eigvalsh(F)
         assert adaptive.rank == (values > 1e-12 * values[-1]).sum()
-        monkeypatch.setattr(source, "BLOCK_ENTRIES", 30)  # several blocks of rows
+        monkeypatch.setattr(kernel_module, "BLOCK_ENTRIES", 30)  # several blocks of rows
         again, _ = self.both(form)
         assert again.radius == pytest.approx(adaptive.radius, rel=1e-12)
 

@@ -48,6 +48,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
+from pliant.core.blocks import row_blocks
 from pliant.core.linalg import nearest_rows
 from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import (
@@ -67,12 +68,12 @@ from pliant.kernels.extension import (
 )
 from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.problem import (
+    BLOCK_ENTRIES,
     CentredForm,
     Form,
     QuarticForm,
     Spectrum,
     ThresholdForm,
-    row_blocks,
 )
 
 Extension: TypeAlias = Literal["none", "nearest", "reciprocal", "smooth"]
@@ -106,7 +107,7 @@ class AdaptiveMatrix:
         """The Frobenius norm of F - 11', the size of the adaptation."""
         points, sizes = self._representatives()
         total = 0.0  # each entry is weighted by the number of pairs of points it represents
-        for rows in row_blocks(len(points), len(points)):
+        for rows in row_blocks(len(points), len(points), BLOCK_ENTRIES):
             change = self.kernel.change_between(points[rows], points)
             total += float(sizes[rows] @ change**2 @ sizes)
         return float(np.sqrt(total))
@@ -317,7 +318,7 @@ class HadamardKernel(BaseHadamardKernel):
         """Compute k(X, support) @ weights, shape (m, q), in blocks of rows."""
         points, products = self.points[self.support], np.empty((len(X), weights.shape[1]))
         if products.size:
-            for rows in row_blocks(len(X), len(points)):
+            for rows in row_blocks(len(X), len(points), BLOCK_ENTRIES):
                 products[rows] = self.base._gram(X[rows], points) @ weights
         return products
 
@@ -330,7 +331,7 @@ class HadamardKernel(BaseHadamardKernel):
         """
         points, beta = self.points[self.support], self.beta[self.support]
         sums = np.zeros(len(points))
-        for rows in row_blocks(len(points), len(points)):
+        for rows in row_blocks(len(points), len(points), BLOCK_ENTRIES):
             gram = self.base._gram(points[rows], points[rows.start :])  # the upper triangle
             sums[rows] += gram @ beta[rows.start :]
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]

@@ -30,7 +30,7 @@ digits. If l = n + e is only the largest eigenvalue, and the sum runs over the o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
@@ -39,6 +39,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, eigsh
 
+from pliant.core.blocks import row_blocks
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual, Rows
@@ -306,7 +307,7 @@ def _product(rows: Rows, beta: Array, support: Indices, spectrum: Spectrum, tau:
     shared = np.zeros(len(beta))
     shared[support] = beta[support] * (vectors @ (scale * spectrum.others))
     f = rows.matvec(shared)
-    for part in row_blocks(len(support), len(support)):
+    for part in row_blocks(len(support), len(support), BLOCK_ENTRIES):
         adapted = (vectors[part] * scale) @ vectors.T
         adapted *= rows.part(support[part], support)
         f[support[part]] = adapted @ beta[support]
@@ -373,7 +374,7 @@ def _compress(
     """
     s = len(support)
     core = np.empty((s + 1, s + 1))
-    for rows in row_blocks(s, s):
+    for rows in row_blocks(s, s, BLOCK_ENTRIES):
         inner = core[rows, :s]
         inner[:] = between(support[rows], support)
         inner *= (c * beta[rows])[:, None]
@@ -382,13 +383,6 @@ def _compress(
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
     return core
-
-
-def row_blocks(rows: int, columns: int) -> Iterator[slice]:
-    """Yield blocks of rows of a matrix with at most BLOCK_ENTRIES entries, or single rows."""
-    step = max(1, BLOCK_ENTRIES // max(1, columns))
-    for low in range(0, rows, step):
-        yield slice(low, min(low + step, rows))
 
 
 class Eigenpairs(NamedTuple):

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pliant.core.blocks import BLOCK_ENTRIES, row_blocks
 from pliant.core.typing import Array, Indices
 from pliant.methods.lab_rbf.constants import TINY
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.table import row_blocks
 from pliant.methods.summary import Tabular
 
 if TYPE_CHECKING:
@@ -108,7 +108,9 @@ def explain(
     """Explain the sum of the members at the rows of X; `single` drops the axis over outputs."""
     support = np.concatenate([member.support_ for member in members])
     width = 3 * len(support) + X.shape[1] * len(members[0].intercept_)
-    blocks = (np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width))
+    blocks = (
+        np.asarray(X[rows], dtype=np.float64) for rows in row_blocks(len(X), width, BLOCK_ENTRIES)
+    )
     parts = [_explain_block(members, block, n_nearest) for block in blocks]
     whole = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     constant = np.sum([member.intercept_ for member in members], axis=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import Self, TypeAlias
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from pliant.core.blocks import BLOCK_ENTRIES
+from pliant.core.blocks import BLOCK_ENTRIES, row_blocks
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights, positive_rows
@@ -119,7 +119,8 @@ class Table:
         """Sum a function of blocks of rows, with `width` numbers per row, on several threads."""
         threads = threads_for(n_jobs, worth_it=len(self) * width >= MIN_THREADED)
         parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-            delayed(_sum_block)(summand, self, rows) for rows in row_blocks(len(self), width)
+            delayed(_sum_block)(summand, self, rows)
+            for rows in row_blocks(len(self), width, BLOCK_ENTRIES)
         )
         return reduce(add_sums, parts)
 
@@ -142,10 +143,3 @@ def _sum_block(summand: Callable[[Table], Sums], table: Table, rows: slice) -> S
 def add_sums(one: Sums, other: Sums) -> Sums:
     """Add the normal equations of two blocks."""
     return [(A + C, b + d) for (A, b), (C, d) in zip(one, other, strict=True)]
-
-
-def row_blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Iterate over blocks of rows with about BLOCK_ENTRIES numbers, `width` per row."""
-    step = max(1, BLOCK_ENTRIES // max(1, width))
-    for low in range(0, n_rows, step):
-        yield slice(low, low + step)

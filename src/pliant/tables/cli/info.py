@@ -29,7 +29,7 @@ from pliant.tables.cli.report import (
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.comparison.contenders import BASELINES, available
 from pliant.tables.comparison.search import last_step, names_after
-from pliant.tables.reading.names import listed
+from pliant.tables.reading.names import in_quotes
 from pliant.tables.reading.schema import TableSchema, describe_left_out
 from pliant.tables.registry import METHODS
 
@@ -82,11 +82,11 @@ def _describe_method(estimator: BaseEstimator) -> str:
 def _table_facts(estimator: Any, schema: TableSchema) -> list[Fact]:
     kinds = Counter(column.kind for column in schema.columns)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    columns = listed((column.name for column in schema.columns), SHOWN, LONGEST)
+    columns = in_quotes((column.name for column in schema.columns), SHOWN, LONGEST)
     target, classes = schema.target, getattr(estimator, "classes_", np.array([])).tolist()
     return [
         ("target", "" if target is None else f"{quoted(target.name)}, {target.task}"),
-        ("classes", listed(classes, SHOWN, LONGEST)),
+        ("classes", in_quotes(classes, SHOWN, LONGEST)),
         ("columns", f"{counts}: {columns}"),
         ("left out", describe_left_out(schema.left_out)),
     ]

@@ -23,7 +23,7 @@ from pliant.core.exceptions import TableError, UnknownCategoryWarning
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import LARGEST
-from pliant.tables.reading.names import listed, row_name
+from pliant.tables.reading.names import in_quotes, row_name
 from pliant.tables.reading.numerals import LIKE_DECIMAL, LIKE_NUMBER, read_numeral
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def read_texts(column: pd.Series) -> npt.NDArray[np.object_]:
     """Return the cells as stripped text, shape (n,), None if missing."""
     infer_kind(column)
     cells = np.empty(len(column), dtype=object)
-    cells[:] = [as_text(cell).strip() for cell in column.astype(object)]
+    cells[:] = [cell_text(cell).strip() for cell in column.astype(object)]
     cells[column.isna().to_numpy()] = None
     return cells
 
@@ -147,7 +147,7 @@ def refuse_missing(column: pd.Series, advice: str, counted: bool = True) -> None
         raise TableError(f"column {quoted(column.name)} has {what} in {row}: {advice}")
 
 
-def as_text(value: object) -> str:
+def cell_text(value: object) -> str:
     """Return a cell as text; drop ``.0`` from integers and midnight times from dates."""
     if isinstance(value, float | np.floating | Decimal):
         exact = float(value)
@@ -161,7 +161,7 @@ def describe_cell(cell: object) -> str:
     """Format an unreadable cell, identically for CSV and Parquet, with advice for the user."""
     code = isinstance(cell, str) and np.isnan(_parse_number(cell))
     value = np.nan if code else parse_float(cell)
-    text = as_text(cell) if value != value else str(value).removesuffix(".0")
+    text = cell_text(cell) if value != value else str(value).removesuffix(".0")
     shown = quoted(text) if value != value else text
     return f"{shown}: correct it or read it as missing (na_values=[{quoted(text)}])"
 
@@ -252,7 +252,7 @@ def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
         since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
         return np.asarray(since / np.timedelta64(1, "s") / SECONDS_PER_DAY)
     codes, values = pd.factorize(column.astype(object))
-    texts = [as_text(value).strip() for value in values]  # str() of a Python date is ISO 8601
+    texts = [cell_text(value).strip() for value in values]  # str() of a Python date is ISO 8601
     days = np.array([*(parse_date(text, order or "ymd") for text in texts), np.nan])
     wrong = np.isnan(days) & [*(text not in MISSING for text in texts), False]
     example = {"dmy": "31.01.2024", "mdy": "01/31/2024"}.get(order or "ymd", "2024-01-31")
@@ -550,7 +550,7 @@ class ColumnProfile:
             row = row_name(self.cells.index, read_texts(self.cells).tolist().index(others[0]))
             raise TableError(
                 f"column {name} holds dates, but {quoted(others[0])} in {row} is not a date: "
-                f"correct it, read {listed(others, 3)} as missing (na_values=[...]), or leave "
+                f"correct it, read {in_quotes(others, 3)} as missing (na_values=[...]), or leave "
                 "the column out (drop=[...])"
             )
         order = self.date_order or orders[0]
@@ -592,7 +592,7 @@ def _may_be_dates(numbers: Array) -> bool:
     if not numbers.size or not is_integer(numbers).all() or np.median(numbers) < 19_000_101:
         return False
     values, counts = np.unique(numbers, return_counts=True)
-    dates = [not np.isnan(parse_date(as_text(each), "ymd")) for each in values]
+    dates = [not np.isnan(parse_date(cell_text(each), "ymd")) for each in values]
     return bool(counts[dates].sum() > MIN_SHARE * numbers.size)
 
 

@@ -24,7 +24,7 @@ from pliant.core.files import open_regular
 from pliant.core.text import printable, quoted
 from pliant.tables.reading.columns import MISSING, find_orders
 from pliant.tables.reading.infer import TableFormat
-from pliant.tables.reading.names import listed
+from pliant.tables.reading.names import in_quotes
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -156,7 +156,7 @@ def rows_without_data(
         words = [[row[k] for k in numeric if row[k] not in gaps] for row in units]
         numbers = any(map(NUMERAL.fullmatch, chain(*words)))
         if len(data) >= 5 and all(words) and len(words[0]) > 1 and not numbers:
-            result[f"below the header, with {listed(words[0], 3)} for numbers"] = units
+            result[f"below the header, with {in_quotes(words[0], 3)} for numbers"] = units
             break
     return result
 

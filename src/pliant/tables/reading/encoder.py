@@ -37,7 +37,7 @@ from pliant.core.validation import (
 from pliant.records import Imputation, MeanTargets, OneHot, Projection
 from pliant.records.convert import imputation, mean_targets, one_hot, projection
 from pliant.tables.reading.columns import DateOrder, Missing
-from pliant.tables.reading.names import listed, require
+from pliant.tables.reading.names import in_quotes, require
 from pliant.tables.reading.schema import TableSchema, Task, guess_task
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
                 self.feature_names_in_ = np.array(frame.columns, dtype=object)
             return frame
         if not reset and hasattr(self, "feature_names_in_"):
-            columns, got = listed(self.feature_names_in_), type(X).__name__
+            columns, got = in_quotes(self.feature_names_in_), type(X).__name__
             raise TableError(f"expected a data frame with the columns {columns}, got {got}")
         options = {"dtype": None, "ensure_all_finite": "allow-nan", "reset": reset}
         cells = validate_data(self, X, ensure_min_samples=1 + reset, **options)

@@ -21,7 +21,7 @@ from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.core.validation import check_choice, check_integer
 from pliant.tables.reading.columns import MISSING, parse_float
-from pliant.tables.reading.names import collect, from_json, listed, require, row_name, to_json
+from pliant.tables.reading.names import collect, from_json, in_quotes, require, row_name, to_json
 from pliant.tables.reading.numerals import (
     DECIMALS,
     NOTATIONS,
@@ -420,7 +420,7 @@ def _check_mixture(
     elif len(words) > 3 or any(re.search(r"\d", word) for word in words):
         row = column.examples[f"word {words[0]}"][1]
         remedy = "read them as missing (na_values=[...])"
-        what = f"also {listed(words, 10)}, the first in {row}: {remedy}"
+        what = f"also {in_quotes(words, 10)}, the first in {row}: {remedy}"
     else:
         return
     raise TableError(

@@ -30,7 +30,7 @@ def require(package: str) -> Any:
     return module
 
 
-def listed(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
+def in_quotes(names: Iterable[object], most: int = 10, longest: int = 80) -> str:
     """Return the first `most` names in quotes, each cut to `longest` characters."""
     quotes = [quoted(name, longest) for name in names]
     more = len(quotes) - most
@@ -41,7 +41,7 @@ def check_unique(names: Iterable[str], table: str, hint: str = "") -> None:
     """Raise TableError if two columns of ``table`` share a name."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
-        raise TableError(f"{table} has more than one column named {listed(twice)}{hint}")
+        raise TableError(f"{table} has more than one column named {in_quotes(twice)}{hint}")
 
 
 def name_blanks(header: Iterable[str]) -> list[str]:
@@ -54,9 +54,9 @@ def check_present(wanted: Sequence[str], names: Sequence[str]) -> None:
     known = set(names)
     if absent := [name for name in wanted if name not in known]:
         close = close_names(absent[0], names) if len(absent) == 1 else []
-        hint = f"did you mean {listed(close)}?" if close else f"it has {listed(names)}"
+        hint = f"did you mean {in_quotes(close)}?" if close else f"it has {in_quotes(names)}"
         noun = "column" if len(absent) == 1 else f"{len(absent)} columns"
-        raise TableError(f"the table lacks the {noun} {listed(absent)}; {hint}")
+        raise TableError(f"the table lacks the {noun} {in_quotes(absent)}; {hint}")
 
 
 def row_name(index: pd.Index[Any], position: int) -> str:

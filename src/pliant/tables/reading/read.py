@@ -40,7 +40,7 @@ from pliant.tables.reading.infer import (
     infer_format,
     set_missing,
 )
-from pliant.tables.reading.names import check_unique, listed, name_blanks, require
+from pliant.tables.reading.names import check_unique, in_quotes, name_blanks, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,7 +122,7 @@ def read_table(
     ------
     TableError
         If the file is absent, damaged, ragged, empty, not text or of another type, if two columns
-        share a name, or for a reason listed in `detect_format`.
+        share a name, or for a reason in_quotes in `detect_format`.
 
     Warns
     -----
@@ -212,7 +212,7 @@ def _detect_options(
     if form.header is None and is_data(first, [row for row in rest if row != first]):
         warnings.warn(
             f"the first line of {quoted(files[0], 200)} looks like data, such as "
-            f"{listed(filter(None, map(str.strip, first)), 3)}, but is used as column names: "
+            f"{in_quotes(filter(None, map(str.strip, first)), 3)}, but is used as column names: "
             "TableFormat(header=False) names columns by position",
             UserWarning,
             stacklevel=3,
@@ -287,7 +287,7 @@ def _check_columns(names: list[str], path: PathLike, expected: list[str], first:
     if other := set(names) ^ set(expected):
         raise TableError(
             f"expected all files to have the columns of {quoted(first, 200)}, got "
-            f"{quoted(path, 200)}: only one of them has {listed(sorted(other), 3)}"
+            f"{quoted(path, 200)}: only one of them has {in_quotes(sorted(other), 3)}"
         )
 
 

@@ -41,7 +41,7 @@ from pliant.tables.reading.names import (
     check_unique,
     collect,
     from_json,
-    listed,
+    in_quotes,
     to_json,
 )
 from pliant.tables.reading.read import read_table
@@ -223,7 +223,7 @@ class TableSchema:
             )
         spaced = [name for name in (*names, target) if name and has_outer_spaces(frame[name])]
         if spaced:
-            notes.append(f"spaces around text in {listed(spaced)} are removed")
+            notes.append(f"spaces around text in {in_quotes(spaced)} are removed")
         fitted = next((each for each in found if isinstance(each, Target)), None)
         limits = {} if form is None else form.limits
         if fitted is not None and fitted.task == "regression" and fitted.name in limits:
@@ -345,7 +345,7 @@ class TableSchema:
         size = f"{count(n_rows, 'row')} of {d} features, {8 * n_rows * d / 2**30:.3g} GiB"
         advice = "use fewer rows or more memory"
         if texts:
-            size += f", of which {TEXT_WIDTH} are the words in each of {listed(texts, 3)}"
+            size += f", of which {TEXT_WIDTH} are the words in each of {in_quotes(texts, 3)}"
             advice += f", or leave out columns of free text (drop=[{quoted(texts[0])}])"
         return f"expected memory for {size}: {advice}"
 
@@ -445,7 +445,7 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> str:
         "empty": "no values",
     }
     names = {key: [each.name for each in left_out if each.reason == key] for key in reasons}
-    return ", ".join(f"{listed(names[key])} ({reasons[key]})" for key in reasons if names[key])
+    return ", ".join(f"{in_quotes(names[key])} ({reasons[key]})" for key in reasons if names[key])
 
 
 def _read_numbers(
@@ -552,7 +552,7 @@ def drop_rows_without_target(
     """
     parts = target.split(",")
     if target not in frame and len(parts) > 1 and {*parts} <= {*frame}:
-        raise TableError(f"expected one target, got {listed(parts)}: fit one model per target")
+        raise TableError(f"expected one target, got {in_quotes(parts)}: fit one model per target")
     if missing == "error" or target not in frame:
         return frame, ()
     known = frame[target].notna().to_numpy()
