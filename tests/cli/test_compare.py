@@ -222,6 +222,8 @@ def test_single_saves_the_best_single_method(pliant, folder, here):
 @pytest.mark.parametrize("single", [(), ("--single",)])
 def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monkeypatch, single):
     blended("t.csv")
+    quick = replace(REGISTERED["lab-rbf"], given={"n_members": 2, "max_iter": 5})
+    monkeypatch.setitem(REGISTERED, "lab-rbf", quick)
     known = {**REGISTERED, **package.comparison.BASELINES}
     names = ("lab-rbf", "linear", "extra-trees", "dummy")
     monkeypatch.setattr(
