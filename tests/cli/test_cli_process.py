@@ -127,22 +127,6 @@ def test_a_fit_that_is_asked_to_end_leaves_nothing(number, code, last, folder):
     assert [path.name for path in folder.iterdir() if path.suffix != ".csv"] == []
 
 
-@posix_only
-@forks
-@pytest.mark.slow
-def test_ctrl_c_in_a_comparison_ends_in_the_table_so_far(folder):
-    words = ("--target", "sick", "--budget", "none", "--jobs", "1", "--methods", "dummy,linear,gp")
-    process, out, errors = forked("compare", "patients.csv", *words)
-    journal = Path("patients.compare.jsonl")
-    with out, errors:
-        while not journal.exists() or journal.read_text("utf-8").count("\n") < 2:
-            time.sleep(0.05)
-        os.kill(process, signal.SIGINT)
-        assert "--resume" in out.read()
-    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 130
-    assert journal.read_text("utf-8").count("\n") >= 2
-
-
 IN_TEXT = "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(60)"
 IN_CALLBACK = """
 import ctypes, os, signal, time

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
-import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import textwrap
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,50 +101,59 @@ def test_changed_method_is_run_again(here, tmp_path):
     assert len(chosen) == 3
 
 
-def interrupt_and_kill(cache, told):
-    """Send Ctrl-C to this process after 3 cells, tell the scores, and kill it after 6 cells."""
+SCRIPT = """
+    import os, signal, sys
+    from tests.comparison.test_resume import run, scores
 
-    def until(number, after, **options):
+    def until(name, after, **options):
         sent = []
 
         def stop(state):
             if len(state.records) >= after and not sent:
-                sent.append(number)
-                os.kill(os.getpid(), number)
+                sent.append(name)
+                os.kill(os.getpid(), getattr(signal, name))
 
-        return run(cache=cache, progress=stop, **options)
+        return run(cache=sys.argv[1], progress=stop, **options)
 
-    found = until(signal.SIGINT, 3)
-    told.send((found.interrupted, scores(found)))
-    until(signal.SIGKILL, 6, resume=True)
+    if __name__ == "__main__":
+        found = until("SIGINT", 3)
+        print(found.interrupted, scores(found), flush=True)
+        until("SIGKILL", 6, resume=True, n_jobs=2)
+"""
 
 
 @pytest.mark.processes
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot send these signals to itself")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_interrupted_then_killed_then_resumed(whole, tmp_path, monkeypatch):
-    """Ctrl-C after 3 of 9 cells and kill -9 after 6 do not change any bit of the scores."""
-    cache, context = tmp_path / "cells.jsonl", multiprocessing.get_context("fork")
-    ends, told = context.Pipe(duplex=False)
-    process = context.Process(target=interrupt_and_kill, args=(cache, told))
-    process.start()
-    told.close()
-    interrupted, some = ends.recv()
-    process.join(200)
-    assert process.exitcode == -signal.SIGKILL
-    assert interrupted
+def test_interrupted_then_killed_then_resumed(whole, here, tmp_path):
+    """Ctrl-C after 3 of 9 cells and kill -9 after 6 do not change any bit of the scores.
+
+    The worker processes end with their parent: until then, they keep its pipes open.
+    """
+    script, cache = tmp_path / "run.py", tmp_path / "cells.jsonl"
+    script.write_text(textwrap.dedent(SCRIPT))
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, script, cache],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        process.wait(timeout=200)
+        told, errors = process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL, errors
+    assert "Traceback" not in errors
+    assert "cancelled" not in errors
+    interrupted, table = told.split(" ", 1)
+    assert interrupted == "True"
+    some = ast.literal_eval(table)
     assert 3 <= len(some) < 9
     assert some.items() <= scores(whole).items()
     with cache.open("a") as file:
         file.write('{"method_key": "cut off whi')
-    done = []
-    monkeypatch.setattr(
-        "pliant.comparison.race.perform_apart",
-        lambda *given: done.append(given[3]) or perform_here(*given),
-    )
     resumed = run(cache=cache, resume=True)
-    assert 6 <= 9 - len(done) < 9
+    assert 6 <= 9 - len(here) < 9
     assert without_costs(resumed.records) == without_costs(whole.records)
 
 

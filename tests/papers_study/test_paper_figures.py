@@ -29,7 +29,7 @@ SMALL = figures(**{
     "tkl-figure-4": {"sets": ["california_housing", "heart_statlog"], "count": 30,
                      "ranks": [1, 3], "draws": 2},
     "lab-rbf-figure-1": {"n": 40, "n_support": 8, "max_iter": 5, "resolution": 51},
-    "lab-rbf-figure-4": {"shares": [0.3], "n": 30, "n_test": 30, "repeats": 1, "max_iter": 1},
+    "lab-rbf-figure-4": {"shares": [0.3], "n": 30, "n_test": 30, "repeats": 2, "max_iter": 1},
     "lab-rbf-figure-5": {"sigmas": [0.1, 10.0], "n_support": 12, "n_more": 16, "n_test": 30,
                          "repeats": 2, "max_iter": 1},
     "scg-figure-3": {"shares": 5, "repeats": 1, "sweeps": 5},

@@ -14,7 +14,7 @@ from pliant.methods.supervised.scg_problem import SCGLogDet
 from tests.methods.supervised.test_scg import assert_close, data, information_of, known_of
 from tests.reference import naive_supervision as naive
 
-STRENGTHS = (1e-2, 1e4)
+STRENGTHS = (1e-6, 1e4)
 
 every_graph = pytest.mark.parametrize("graph", GRAPHS)
 
