@@ -1,8 +1,8 @@
 """Shared setup of all tests: hypothesis profiles, and Ctrl-C in background jobs.
 
-Continuous integration draws the same examples in every run, so failures come from changes of the
-code; on a developer's computer each run draws new ones. No example has a time limit, which would
-depend on the load of the computer.
+Continuous integration draws the same 40 examples in every run, so failures come from changes of
+the code; on a developer's computer each run draws 100 new ones. No example has a time limit, which
+would depend on the load of the computer.
 
 Each cell of a comparison collects garbage, which is slow with many imported modules. They are
 excluded from it, as in the processes of cells.
@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-settings.register_profile("pliant", deadline=None, derandomize=bool(os.environ.get("CI")))
+FIXED = bool(os.environ.get("CI"))
+settings.register_profile(
+    "pliant", deadline=None, derandomize=FIXED, max_examples=40 if FIXED else 100
+)
 settings.load_profile("pliant")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts a job with "&"

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.model_selection import ParameterGrid
 from sklearn.svm import SVC
 
 from pliant.tables.registry import METHODS
@@ -25,8 +24,10 @@ def test_a_learner_does_its_task(method, task):
 
 
 @pytest.mark.parametrize(("method", "task"), TASKS)
-def test_a_learner_takes_each_setting_of_the_grid(method, task):
-    for settings in ParameterGrid(method.param_grid(X.shape[1])):
+def test_a_learner_takes_each_value_of_the_grid(method, task):
+    grid = method.param_grid(X.shape[1])
+    for k in range(max(map(len, grid.values()), default=1)):
+        settings = {name: values[k % len(values)] for name, values in grid.items()}
         learner = method.learner(task)(**settings).fit(X[:12], TARGETS[task][:12])
         assert learner.predict(X).shape == (len(X),)
 

@@ -16,15 +16,15 @@ from benchmarks.registry import BENCHMARKS
 from tests.benchmarks.computed import computed
 
 SMALL = {
-    "collections": {"rows": 2000, "features": 8, "processes": False, "test_rows": 500,
+    "collections": {"rows": 400, "features": 4, "processes": False, "test_rows": 100,
                     "options": {"n_support": 20, "n_members": 2, "max_iter": 2}},
-    "local-large": {"rows": 400},
+    "local-large": {"rows": 100},
     "parts": {"rows": 300},
     "scale": {"most": 200},
     "scale-growth": {"sizes": []},
     "sketched": {"rows": 300, "centres": 20},
     "sketched-large": {"rows": 300, "centres": 20},
-    "supervised-large": {"rows": 300, "sample": 100, "components": 2},
+    "supervised-large": {"rows": 150, "sample": 50, "components": 2},
     "tessellated-gaps": {"rows": 40},
 }  # fmt: skip
 """Parameters of a small problem, in addition to those of the first, unmeasured call."""

@@ -2,8 +2,13 @@
 
 import io
 import json
+import os
 import re
 import shlex
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -224,6 +229,8 @@ def test_single_saves_the_best_single_method(pliant, folder, here):
 @pytest.mark.parametrize("single", [(), ("--single",)])
 def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monkeypatch, single):
     blended("t.csv")
+    quick = replace(REGISTERED["lab-rbf"], given={"n_members": 2, "max_iter": 5})
+    monkeypatch.setitem(REGISTERED, "lab-rbf", quick)
     known = {**REGISTERED, **BASELINES}
     names = ("lab-rbf", "linear", "extra-trees", "dummy")
     monkeypatch.setattr(
@@ -476,6 +483,25 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
     assert "No method finished a fold" in done.out
     assert not re.search(r"^m\.pliant", done.out, re.MULTILINE)
     assert not Path("m.pliant").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_ctrl_c_in_a_real_run(folder):
+    words = ["compare", "patients.csv", "--target", "sick", "--budget", "none", "--jobs", "1"]
+    command = [sys.executable, "-m", "pliant", *words, "--methods", "dummy,linear,gp"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        while "at most" not in process.stderr.readline():
+            assert process.poll() is None
+        while Path("patients.compare.jsonl").read_text("utf-8").count("\n") < 2:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "--resume" in out
+    assert Path("patients.compare.jsonl").read_text("utf-8").count("\n") >= 2
 
 
 # Options

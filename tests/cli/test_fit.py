@@ -209,7 +209,7 @@ def test_a_table_too_small_for_folds_has_a_model_within_a_budget(pliant, folder)
     assert "method lab-rbf: " in " ".join(pliant("info", "m.pliant").out.split())
 
 
-def test_ctrl_c_within_a_budget_saves_the_best_model_so_far(pliant, folder, monkeypatch):
+def test_ctrl_c_within_a_budget_saves_the_best_model_so_far(pliant, folder, here, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 

@@ -338,7 +338,7 @@ CELL = st.sampled_from(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.tuples(CELL, CELL), min_size=2, max_size=12),
     st.sampled_from([",", ";"]),

@@ -46,8 +46,7 @@ def table(folder, written):
     return {"csv": "t.csv", "parquet": "t.parquet"}
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("target", ["price", "dear"])
+@pytest.mark.parametrize(("kind", "target"), [("csv", "price"), ("parquet", "dear")])
 def test_the_model_is_that_of_the_whole_table(pliant, table, kind, target):
     other = "dear" if target == "price" else "price"
     words = ("--target", target, "--drop", other, "--method", "lab-rbf", "--cv", 0, *WORDS)

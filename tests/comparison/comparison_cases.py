@@ -91,6 +91,7 @@ def fit_here(sample, protocol, methods, rows, *_, **__):
 
 def run_here(patch):
     """Patch comparisons to fit in this process, with few trees and few settings."""
+    patch.setattr("pliant.tables.comparison.cells.starts_processes", lambda: False)
     patch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     patch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
     for name in ("forest", "extra-trees"):

@@ -21,7 +21,11 @@ QUICK = {
     "LABRBFRegressor": {**LOCAL, "calibration": 0.2},
     "LearnedKernelClassifier": {"learner": GIVEN},
     "LogDetLearner": {"max_pairs": 100},
+    "MKLClassifier": {"kernels": ["linear", "gaussian"]},
+    "MKLRegressor": {"kernels": ["linear", "gaussian"]},
     "SCGLogDetLearner": {"strength": 100.0},
+    "TKLClassifier": {"tol": 0.1},
+    "TKLRegressor": {"tol": 0.1},
 }
 """Parameters that make fits faster."""
 

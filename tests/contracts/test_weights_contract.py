@@ -146,7 +146,7 @@ def test_rows_of_weight_zero_of_a_gram_matrix(model):
 
 
 @pytest.mark.parametrize("kind", [LABRBFClassifier, LABRBFRegressor])
-@pytest.mark.parametrize("weight", [0.01, 1.0000001, 2.0])
+@pytest.mark.parametrize("weight", [0.01, 1.0000001])
 def test_equal_weights_are_no_weights_where_only_ratios_matter(kind, weight):
     """The choices on held-out samples would amplify the rounding errors of the weights."""
     X, y, _ = data(kind)

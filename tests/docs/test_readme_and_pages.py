@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pliant.methods.lab_rbf import constants
+
 ROOT = Path(__file__).parents[2]
 INSTALL = ROOT / "docs" / "install.rst"
 FENCE = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -13,12 +15,20 @@ PAGES = [
     page for page in sorted((ROOT / "docs").rglob("*.rst")) if ">>>" in page.read_text("utf-8")
 ]
 PAGES = [page for page in PAGES if not {"_build", "generated", "auto_examples"} & {*page.parts}]
+FEW_MEMBERS = ("cluster.rst", "intervals.rst", "large_data.rst")
+"""Pages whose output does not depend on the number of members of LAB-RBF."""
 
 
 def failures(text, name):
     """Run the examples of a text in one namespace; return (failed, attempted)."""
     test = doctest.DocTestParser().get_doctest(text, {}, name, name, 0)
     return doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+
+
+@pytest.fixture(autouse=True)
+def _comparisons_in_this_process(monkeypatch):
+    """Start no process for the fits of a comparison, which takes seconds."""
+    monkeypatch.setattr("pliant.tables.comparison.cells.starts_processes", lambda: False)
 
 
 def test_the_readme_runs(tmp_path, monkeypatch):
@@ -32,6 +42,9 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if page.name in FEW_MEMBERS:
+        monkeypatch.setattr(constants, "MANY_MEMBERS", 3)
+        monkeypatch.setattr(constants, "FEW_MEMBERS", 2)
     text = page.read_text("utf-8")
     for name in ("onnx", "onnxruntime") if "import onnxruntime" in text else ():
         pytest.importorskip(name)

@@ -135,7 +135,7 @@ def test_the_weights_of_three_features_reach_the_optimum():
         assert bound == pytest.approx(highest, rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @every_basis
 def test_lemma_6_holds_on_random_problems(seed, degree, basis):
     r = np.random.default_rng(seed)
@@ -321,7 +321,7 @@ def test_the_optimal_p_is_not_always_of_rank_1():
     shape = np.linalg.eigvalsh(R3.by_shape_matrix(1, "x")[1])
     assert shape[-2] > 0.5 * shape[-1]
     assert shape[-3] < 1e-5 * shape[-1]
-    angles = np.linspace(0, np.pi, 48, endpoint=False)
+    angles = np.linspace(0, np.pi, 24, endpoint=False)
     directions = np.outer(np.cos(angles), vectors[:, -1]) + np.outer(np.sin(angles), vectors[:, -2])
     costs = [svm(len(G) * gram(G, np.outer(v, v)), R3.margin)[0] for v in directions]
     assert min(costs) > 2 * optimum

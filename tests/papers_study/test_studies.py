@@ -43,7 +43,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", list(KEYS))
-def test_each_study_runs_on_a_tiny_table(name, folder, tmp_path):
+def test_each_study_runs_on_a_tiny_table(name, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("pliant.methods.supervised.embedding.STRENGTHS", (10.0, 1e3))
     study = tiny(name, candidates=1)
     sets = ONE_SET.get(name, study.sets[:1])
     for each in sets:

@@ -59,7 +59,9 @@ def test_the_words_of_a_text_are_in_memory_only_once(monkeypatch):
 
 
 def small(**options):
-    return make_pipeline(TableFeatures(**options), LABRBFRegressor(10, max_iter=5, random_state=0))
+    return make_pipeline(
+        TableFeatures(**options), LABRBFRegressor(10, n_members=2, max_iter=5, random_state=0)
+    )
 
 
 class Other:

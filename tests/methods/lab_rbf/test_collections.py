@@ -73,11 +73,11 @@ def classifier(**options):
     ("model", "y", "weights"),
     [
         (quick(), Y, None),
-        (quick(dtype="float64", calibration=0.2), Y, None),
-        (quick(), np.column_stack([Y, Y**2]), WEIGHTS),
-        (quick(n_members=1), np.exp(2 * SKEWED / SKEWED.max()), WEIGHTS),
+        (quick(dtype="float64", calibration=0.2, dense=False), Y, None),
+        (quick(dense=False), np.column_stack([Y, Y**2]), WEIGHTS),
+        (quick(n_members=1, dense=False), np.exp(2 * SKEWED / SKEWED.max()), WEIGHTS),
         (LABRBFRegressor.from_paper(15, max_iter=50, random_state=0), Y, None),
-        (quick(validation_fraction=0, alpha=1.0, shrinkage=0.1), Y, None),
+        (quick(validation_fraction=0, alpha=1.0, shrinkage=0.1, dense=False), Y, None),
     ],
     ids=["plain", "calibrated", "two outputs", "logarithm", "paper", "all rows"],
 )
@@ -125,10 +125,10 @@ def test_small_classification_equals_the_fit_in_memory(y):
 
 def test_single_precision_and_a_frame_with_names(tmp_path):
     frame = pd.DataFrame(X.astype(np.float32), columns=["a", "b", "c"])
-    here = quick().fit(frame, Y)
+    here = quick(dense=False).fit(frame, Y)
     series = pd.Series(Y).convert_dtypes()  # an extension dtype with pandas missing values
     pieces = dd.from_pandas(frame, npartitions=4), dd.from_pandas(series, npartitions=3)
-    there = quick().fit(*pieces)
+    there = quick(dense=False).fit(*pieces)
     assert there.feature_names_in_.tolist() == ["a", "b", "c"]
     lazy = there.predict(pieces[0])
     assert np.isnan(lazy.shape[0])  # the lengths of the partitions are unknown

@@ -230,7 +230,7 @@ def test_a_target_whose_skewness_asinh_increases_is_not_transformed(monkeypatch)
 
 def test_approximate_errors_grow_with_few_samples(monkeypatch):
     X, y, _, _, _ = needle("ridge", 0)
-    model = LABRBFRegressor(random_state=0, n_members=2, max_iter=3).fit(X, y)
+    model = LABRBFRegressor(random_state=0, n_members=2, max_iter=3, dense=False).fit(X, y)
     errors = model.error_model_.errors
     monkeypatch.setattr(constants, "OPTIMISM", 0.0)
     np.testing.assert_allclose(errors, (1 + 10 / 400) * model.fit(X, y).error_model_.errors)
@@ -238,7 +238,7 @@ def test_approximate_errors_grow_with_few_samples(monkeypatch):
 
 def test_feature_selection_uses_the_relevance():
     X, y, _, _, pair = needle("product", 0)
-    model = LABRBFRegressor(random_state=0, n_members=2)
+    model = LABRBFRegressor(random_state=0, n_members=2, max_iter=10, dense=False)
     chosen = RFE(model, n_features_to_select=2, step=10).fit(X, y).support_
     assert set(np.flatnonzero(chosen)) == pair
     assert set(np.flatnonzero(SelectFromModel(model).fit(X, y).get_support())) == pair

@@ -1,7 +1,5 @@
 """Closed forms of SCG-LDK compared with 60- and 120-digit arithmetic."""
 
-from itertools import product
-
 import mpmath
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from pliant.methods.supervised.scg_problem import SCGLogDet
 from tests.methods.supervised.test_scg import assert_close, data, information_of, known_of
 from tests.reference import naive_supervision as naive
 
-STRENGTHS = (1e-6, 1.0, 1e4)
+STRENGTHS = (1e-6, 1e4)
 
 every_graph = pytest.mark.parametrize("graph", GRAPHS)
 
@@ -115,10 +113,10 @@ def test_kernel_and_extension_in_120_digits(gram, source, graph, strength):
 
 @every_source
 @every_graph
-@pytest.mark.parametrize("beta", [0.1, 4.0, 40.0])
+@pytest.mark.parametrize("beta", [0.1, 40.0])
 def test_other_exponents_in_120_digits(source, graph, beta):
     limit = 2e-11 * max(1.0, beta)  # the relative error of a power grows with its exponent
-    for gram, strength in product(("mild", "duplicates"), (1e-2, 1e4)):
+    for gram, strength in (("mild", 1e-2), ("duplicates", 1e4)):
         problem, K0, T = state_problem(source, graph, GRAMS[gram], strength, beta)
         K, Q = naive.exactly(K0, T, strength, beta)
         found = problem.solve()
@@ -201,7 +199,7 @@ CASES = {
 def test_path_in_60_digits(matrix, information, graph):
     K, known = MATRICES[matrix](draw_exact_points()), CASES[information](np.arange(14) % 3)
     path = SCGLogDetPath(K)
-    for strength in (1e6, 1e9, 1e12):
+    for strength in (1e6, 1e12):
         gram = path.gram(known, strength, graph=graph)
         expected = in_sixty_digits(K, known, strength, graph, 1.0)
         assert np.abs(gram - expected).max() <= 1e-10 * np.abs(expected).max()

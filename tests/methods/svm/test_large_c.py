@@ -36,7 +36,7 @@ def hard_problem(task, kind, C, n=60):
 KINDS = ["flat", "gaussian", "duplicates", "linear", "cubic"]
 
 
-@pytest.mark.parametrize("C", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize("C", [1e4, 1e8])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("task", ["svc", "svr"])
 def test_a_large_c_on_a_nearly_singular_matrix_ends_soon(task, kind, C):

@@ -344,8 +344,8 @@ def test_a_regressor_does_not_exceed_its_cache(monkeypatch):
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 20_000)
     monkeypatch.setattr(fit, "SUBSET", 100)
     r = np.random.default_rng(0)
-    points = r.random((800, 2))
-    y = np.sin(6 * points[:, 0]) + points[:, 1] ** 2 + 0.02 * r.standard_normal(800)
+    points = r.random((700, 2))
+    y = np.sin(6 * points[:, 0]) + points[:, 1] ** 2 + 0.02 * r.standard_normal(700)
     unfitted = TKLRegressor(C=10.0, epsilon=0.01, tol=1e-3, random_state=0)
     whole = clone(unfitted).fit(points, y)
     tracemalloc.start()
@@ -354,7 +354,7 @@ def test_a_regressor_does_not_exceed_its_cache(monkeypatch):
     tracemalloc.stop()
     free = np.abs(rows.dual_coef_) < 10.0 * y.std() * (1 - 1e-9)
     assert free.sum() > math.isqrt(int(0.75 * 2**16))
-    assert peak < 0.5 * 8 * 800**2 / 2**20
+    assert peak < 0.5 * 8 * 700**2 / 2**20
     assert_bounds(rows, whole.objective_, 1e-3)
 
 
