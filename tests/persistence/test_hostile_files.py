@@ -126,7 +126,7 @@ def test_unreadable_paths_are_refused(tmp_path, name):
         load(f"{tmp_path}/{name}")
 
 
-@pytest.mark.parametrize("version", ["pliant-model 3", "pliant-model 5", 4, None, ["4"]])
+@pytest.mark.parametrize("version", ["pliant-model 0", "pliant-model 2", 1, None, ["1"]])
 def test_another_format_version_is_refused(tmp_path, valid, version):
     data = with_json(valid, lambda root: root.update(format=version, parts="of the future"))
     assert "expected a model saved by this version of pliant" in refusal(tmp_path, data)

@@ -24,7 +24,7 @@ from pliant.persistence._codec import Decoder, Encoder, type_name
 from pliant.persistence._objects import check_parts, iter_objects
 from pliant.records import has_record
 
-FORMAT = "pliant-model 4"
+FORMAT = "pliant-model 1"
 
 MAX_BYTES = 1 << 30
 MAX_JSON_BYTES = 20_000_000

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pliant.core.jit import compiled
 
 
@@ -19,13 +21,16 @@ def add_trees(
         for i in range(len(rows)):
             node = root
             while node >= 0:
-                x = rows[i, feature[node]]
-                if x <= threshold[node] or (x != x and missing_left[node]):
-                    node = left[node]
-                else:
-                    node = right[node]
+                u = np.uint32(node)  # unsigned: without a test for negative indices
+                x = rows[i, np.uint32(feature[u])]
+                goes_left = x <= threshold[u] or (x != x and missing_left[u])
+                node = left[u] if goes_left else right[u]
+            leaf = np.uint32(~node)
             if width == 1:
-                totals[i, output] += leaves[~node, 0]
+                totals[i, output] += leaves[leaf, 0]
+            elif width == 2:  # without the overhead of a loop
+                totals[i, 0] += leaves[leaf, 0]
+                totals[i, 1] += leaves[leaf, 1]
             else:
                 for k in range(width):
-                    totals[i, k] += leaves[~node, k]
+                    totals[i, k] += leaves[leaf, k]

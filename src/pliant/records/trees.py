@@ -132,25 +132,26 @@ class TreeEnsemble:
 
 
 def _add_by_level(trees: TreeEnsemble, rows: Array, totals: Array) -> None:
-    """Add the values of all trees: the rows of a block go down a tree together."""
-    each = np.arange(len(rows))
-    for root, output in zip(trees.roots.tolist(), trees.outputs.tolist(), strict=True):
-        place = np.full(len(rows), root, dtype=np.int32)
-        walking = each if root >= 0 else each[:0]
-        while len(walking):
-            node = place[walking]
-            x = rows[walking, trees.feature[node]]
-            goes_left = x <= trees.threshold[node]
-            if (missing := np.isnan(x)).any():
-                goes_left[missing] = trees.missing_left[node[missing]]
-            child = np.where(goes_left, trees.left[node], trees.right[node])
-            place[walking] = child
-            walking = walking[child >= 0]
+    """Add the values of all trees: all rows go down all trees together, level by level."""
+    n_trees = len(trees.roots)
+    place = np.tile(trees.roots, len(rows))  # row by row
+    walking = np.flatnonzero(place >= 0)
+    while len(walking):
+        node = place[walking]
+        x = rows[walking // n_trees, trees.feature[node]]
+        goes_left = x <= trees.threshold[node]
+        if (missing := np.isnan(x)).any():
+            goes_left[missing] = trees.missing_left[node[missing]]
+        child = np.where(goes_left, trees.left[node], trees.right[node])
+        place[walking] = child
+        walking = walking[child >= 0]
+    leaf = ~place.reshape(len(rows), n_trees)
+    for t, output in enumerate(trees.outputs.tolist()):
         # a sum of two float32 numbers in float64, rounded to float32, is their rounded sum
         if trees.leaves.shape[1] == 1:
-            totals[:, output] += trees.leaves[~place, 0]
+            totals[:, output] += trees.leaves[leaf[:, t], 0]
         else:
-            totals += trees.leaves[~place]
+            totals += trees.leaves[leaf[:, t]]
 
 
 def _add_compiled(trees: TreeEnsemble, rows: Array, totals: Array) -> None:
