@@ -1,4 +1,4 @@
-"""Fits of LAB-RBF on a million rows."""
+"""Fits of LAB-RBF on a million rows, and on hundreds of classes of three rows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.metrics import log_loss
 
 from benchmarks.harness.calls import fitting, whole_process
 from benchmarks.harness.spec import Params, Prepared
 from benchmarks.local_sets import NOISE, Part, generated, r_squared
-from pliant import LABRBFRegressor
+from pliant import LABRBFClassifier, LABRBFRegressor
 
 N_TEST = 20_000
+
+SPREAD = 0.5
+"""Standard deviation of a class around its centre; the centres have 1."""
 
 
 def large_fit(params: Params) -> Prepared:
@@ -40,6 +44,26 @@ def large_fit_from_disk(params: Params) -> Prepared:
 def boosting(params: Params) -> Prepared:
     """Prepare gradient boosting with default settings, as a measure of the problem's difficulty."""
     return _large(HistGradientBoostingRegressor(random_state=0), _in_memory(params), params)
+
+
+def many_classes(params: Params) -> Prepared:
+    """Prepare a fit to three rows of each of many classes, with default settings."""
+    count, features = params["classes"], params["features"]
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(count, features))
+    y, truth = np.repeat(np.arange(count), 3), np.repeat(np.arange(count), 2)
+    X, new = (
+        centres[labels] + SPREAD * rng.normal(size=(len(labels), features)) for labels in (y, truth)
+    )
+
+    def describe(fitted: LABRBFClassifier) -> dict[str, Any]:
+        chances = fitted.predict_proba(new)
+        return {
+            "test error (%)": 100.0 * float(np.mean(chances.argmax(axis=1) != truth)),
+            "test log-loss": float(log_loss(truth, chances, labels=fitted.classes_)),
+        }
+
+    return fitting(LABRBFClassifier(random_state=0, n_jobs=1), X, y, describe=describe)
 
 
 def _in_memory(params: Params) -> Part:

@@ -20,7 +20,7 @@ from pliant.methods.lab_rbf import (
     regressor,
     trainer,
 )
-from pliant.methods.lab_rbf.dense import Choice, Search, best_weight
+from pliant.methods.lab_rbf.dense import Choice, Search, Trial, best_weight
 from pliant.methods.lab_rbf.gram import DenseGram
 from pliant.methods.lab_rbf.members import LABRBFMember
 from tests.methods.lab_rbf.building import build
@@ -326,6 +326,15 @@ def test_trials_are_kernel_ridge_regressions_on_training_rows(choice, weighted):
             # Near the cusp of the Laplacian, rounding errors of squared distances have roots.
             atol = 1e-6 if choice.profile == "laplacian" else 1e-10
             np.testing.assert_allclose(trial, expected.clip(-1.0, 1.0), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fewer_rows_than_targets_have_the_same_predictions(weighted):
+    table, fits = local_fits(weighted=weighted, two=True)
+    held_out = fits[0].split.held_out
+    every = Trial(table, fits[0], held_out, 1000).predict(CHOICES[0])
+    first = Trial(table, fits[0], held_out[:1], 1000).predict(CHOICES[0])
+    np.testing.assert_allclose(first, every[:1], rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -304,6 +304,10 @@ class Trial:
         factor, failed = dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             return np.full_like(self.held_out.Y, np.nan)
+        if right.shape[1] > len(L):  # more classes than rows: solve for the rows
+            weighted = L if root is None else L * root.T
+            c = dpotrs(factor, weighted.T, lower=1)[0]
+            return np.asarray((mean + c.T @ right).clip(-1.0, 1.0))
         c = dpotrs(factor, right, lower=1)[0]
         c = c if root is None else root * c
         return np.asarray((mean + L @ c).clip(-1.0, 1.0))

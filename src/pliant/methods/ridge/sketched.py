@@ -343,8 +343,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     The model equals scikit-learn's ``Nystroem`` with these centres followed by ``Ridge(alpha)``, or
     ``KernelRidge`` for m = n centres without an intercept. The solver is FALKON [1]_: conjugate
-    gradients, preconditioned with the centres, in blocks of samples, without an n x m matrix in
-    memory. The intercept b is not penalised.
+    gradients, preconditioned with the centres or a sample of rows, in blocks of samples, without
+    an n x m matrix in memory. The intercept b is not penalised.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
     With d features and t outputs, the factorisations take O(m^3) and each pass O(n m (d + t)), or
     O(n m^2) for "direct". A fit stores 2 m^2 + 4 n t numbers, the kept kernel values, and a few
-    blocks of 8 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
+    blocks of 1 MiB. A pass over a Dask array or data frame is a tree reduction over its partitions.
     Targets and weights are loaded into memory, but X is not.
 
     References
