@@ -43,12 +43,12 @@ def _limited(kind, limit, words, report):
 
 def limited(kind, limit, *words):
     """Run a command in another process under a limit; return its code, stdout and stderr."""
-    return _report_of(_limited, kind, limit, words)
+    return _report_of("fork", _limited, kind, limit, words)
 
 
-def _report_of(target, *arguments):
-    """Run a function in a fork of this process, and return the object that it sends."""
-    context = multiprocessing.get_context("fork")
+def _report_of(method, target, *arguments):
+    """Run a function in a new process, and return the object that it sends."""
+    context = multiprocessing.get_context(method)
     ends, report = context.Pipe(duplex=False)
     process = context.Process(target=target, args=(*arguments, report), daemon=True)
     process.start()
@@ -115,7 +115,8 @@ def address_space():
     return int(re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
 
-def _lacking_memory(commands, report):
+def _lacking_memory(folder, commands, report):
+    os.chdir(folder)
     METHODS["dank"] = replace(METHODS["dank"], grid={})  # the first fit needs the most
     with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
         for command in ((*FIT, "--cv", 0), (*COMPARE, *PLAIN)):  # imports, which also need memory
@@ -128,8 +129,11 @@ def _lacking_memory(commands, report):
 
 
 def lacking_memory(*commands):
-    """Run commands, each with limited free memory; return codes, stdout, stderr and files."""
-    return _report_of(_lacking_memory, commands)
+    """Run commands, each with limited free memory; return codes, stdout, stderr and files.
+
+    They run in a new process, so that memory used by earlier tests does not matter.
+    """
+    return _report_of("spawn", _lacking_memory, os.getcwd(), commands)
 
 
 @pytest.fixture
