@@ -53,9 +53,10 @@ def accuracy(embedding, labels):
 figure, axes = plt.subplots(1, 3, figsize=(9, 3.6), layout="constrained")
 for ax, (name, (embedding, labels)) in zip(axes, embeddings.items(), strict=True):
     ranks = rankdata(embedding.transform(X_new), axis=0)
-    ax.scatter(*ranks.T, s=10, c=y_new, cmap="tab10")
+    points = ax.scatter(*ranks.T, s=10, c=y_new, cmap="tab10")
     title = f"{name}: {accuracy(embedding, labels):.1%}"
     ax.set(title=title, xlabel="", ylabel="", xticks=[], yticks=[])
+figure.legend(*points.legend_elements(num=10), title="digit", loc="outside right")
 plt.show()
 
 # %%
