@@ -6,9 +6,10 @@ import joblib
 import numpy as np
 import pytest
 
-from pliant import DANKClassifier, SketchedKernelRidge
+from pliant import DANKClassifier, LABRBFRegressor, SketchedKernelRidge
 from pliant.core.dask import DaskRows, reduce_tree
 from pliant.datasets import make_clowns
+from pliant.methods.lab_rbf import collection
 from pliant.methods.svm.parts import run_parts
 from tests.methods.dask_cases import LENGTH, ROWS, table
 from tests.methods.svm.parts_cases import SIZES, arguments, assert_solved, fails, solve
@@ -106,6 +107,22 @@ def test_targets_and_weights_stay_on_the_workers():
 
 
 # A worker that is killed
+
+
+@posix_only
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.usefixtures("on_dask_workers")
+def test_a_killed_worker_does_not_change_lab_rbf(tmp_path, monkeypatch):
+    monkeypatch.setattr(collection, "SAMPLE_ROWS", 500)
+    quick = {"n_support": 12, "n_members": 2, "max_iter": 4, "dense": False, "random_state": 0}
+    sound, rows, kill_at = table(), table(tmp_path, 3), 3
+    with dask.config.set(scheduler=dask.get):
+        here = LABRBFRegressor(**quick).fit(sound[:, :3], sound[:, 3])
+    there = LABRBFRegressor(**quick).fit(rows[:, :3], rows[:, 3])
+    assert len(os.listdir(tmp_path)) > kill_at  # the killed worker's results were recomputed
+    np.testing.assert_array_equal(there.bandwidths_, here.bandwidths_)
+    np.testing.assert_allclose(there.dual_coef_, here.dual_coef_, rtol=1e-7, atol=1e-9)
 
 
 @posix_only
