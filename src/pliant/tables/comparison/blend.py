@@ -154,10 +154,12 @@ def learn_blend(
     metric: Metric,
     *,
     ordered: bool = False,
+    score_by: Sequence[Metric] | None = None,
 ) -> BlendOutcome | None:
     """Learn the blend of the ranked methods; return None if no method has stored predictions.
 
     `truth` maps row numbers to targets. `ordered` means that rows and folds are ordered in time.
+    `score_by` are the metrics of its scores, by default `metric` and all of the task.
     """
     ranked = [s.method for s in standings if s.rank is not None]
     scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
@@ -182,7 +184,7 @@ def learn_blend(
         return blend_weights(list(stacked), target, classes=labels, trusted=trusted)
 
     task = "regression" if classes is None else "classification"
-    metrics = {each.name: each for each in (*metrics_of(task), metric)}
+    metrics = {each.name: each for each in score_by or (*metrics_of(task), metric)}
     scores, held_out = {}, []
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]

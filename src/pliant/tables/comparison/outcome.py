@@ -126,6 +126,10 @@ class Outcome:
     @cached_property
     def blend(self) -> BlendOutcome | None:
         """The weights and held-out predictions of the blend, or None."""
+        return self._learn_blend()
+
+    def _learn_blend(self, score_by: Sequence[Metric] | None = None) -> BlendOutcome | None:
+        """Learn the blend, and score it by the given metrics."""
         return learn_blend(
             self._standings,
             finished(self.methods, self.records),
@@ -133,6 +137,7 @@ class Outcome:
             self.sample["classes"],
             self.metric,
             ordered=bool(self.sample["ordered"]),
+            score_by=score_by,
         )
 
     @property
@@ -197,6 +202,7 @@ class Outcome:
                 methods=tuple(entry for entry in self.methods if entry.name in names),
                 records=tuple(record for record in first if record["method"] in names),
             )
+            vars(part)["blend"] = part._learn_blend([self.metric])  # other scores take most time
             if part.best is not None:
                 steps.append(Step(ended[name], name, part.best, part.expected.mean))
         return steps
