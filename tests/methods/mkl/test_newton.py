@@ -117,6 +117,26 @@ def test_curvature_is_the_derivative_of_the_slopes():
         np.testing.assert_allclose(change[:, m], moved, rtol=1e-3, atol=1e-3)
 
 
+def test_products_of_small_svms_are_those_of_their_rows_and_columns(monkeypatch):
+    X, y = svc_data(3, 30)
+    places = [np.arange(20), np.arange(8, 30), np.array([0, 5, 29])]
+    svms = [svm(X[some], y[some], C=2.0) for some in places]
+    solutions = [np.sin(some + 1.0) for some in places]
+    for megabytes, digits in ((100.0, 1e-12), (0.03, 1e-6)):  # float64, then float32
+        grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, megabytes)
+        for entries in (newton.BLOCK_ENTRIES, 0):
+            monkeypatch.setattr(newton, "BLOCK_ENTRIES", entries)
+            problem = WeightLearning(grams, places, svms)
+            assert (problem._blocks is None) is (entries == 0)
+            for some in (None, np.array([3, 1])):
+                products = problem.products(solutions, some)
+                for each, rows, b in zip(products, places, solutions, strict=True):
+                    chosen = GAMMAS if some is None else np.array(GAMMAS)[some]
+                    expected = [Gaussian(gamma)(X[rows]) @ b for gamma in chosen]
+                    np.testing.assert_allclose(each, expected, rtol=digits, atol=digits)
+        monkeypatch.undo()
+
+
 def test_svms_share_weights_of_the_mean_objective():
     X, y = svc_data(3, 30)
     other = np.sign(X[:, 2] - 0.5)

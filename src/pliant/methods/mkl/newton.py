@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,9 @@ the weights. Slopes of J need more digits than J."""
 
 MAX_EXHAUSTED = 5
 """Number of SVMs at their step limit at which a fit stops as stalled (seen with C near 1e6)."""
+
+BLOCK_ENTRIES = 8_000_000
+"""Maximum number of entries of the matrices of all SVMs, 64 MB, that are copied once."""
 
 TINY = float(np.finfo(np.float64).tiny)
 """Smallest normal float, a lower limit on divisors."""
@@ -248,8 +252,22 @@ class WeightLearning:
             duals.append(problem.dual(rows))
         return duals
 
+    @cached_property
+    def _blocks(self) -> list[Array] | None:
+        """All K_m between the points of each SVM, shape (M, n_t, n_t), if small and several."""
+        n_entries = sum(len(places) ** 2 for places in self.places)
+        if len(self.places) == 1 or not self.grams.whole:
+            return None
+        if len(self.grams) * max(n_entries, self.grams.n**2) > BLOCK_ENTRIES:
+            return None
+        stacked = np.stack([self.grams[m] for m in range(len(self.grams))]).astype(np.float64)
+        return [stacked[:, places[:, None], places] for places in self.places]
+
     def products(self, solutions: Sequence[Array], some: Indices | None = None) -> list[Array]:
         """Compute K_m b_t of each SVM for all kernels or only `some`, shape (n_kernels, n_t)."""
+        if self._blocks is not None:  # many small SVMs
+            chosen = slice(None) if some is None else some
+            return [block[chosen] @ b for block, b in zip(self._blocks, solutions, strict=True)]
         products = []
         for places, b in zip(self.places, solutions, strict=True):
             padded = np.zeros(self.grams.n)  # b_t on the points of all SVMs

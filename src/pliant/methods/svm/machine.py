@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
@@ -245,16 +246,19 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
         if len(functions) == 1:
             _store_function(self, data.problems[0], functions[0])
         else:
-            pairs: list[Any] = [self._of_pair(pair) for pair in combinations(data.classes, 2)]
+            unfitted = clone(self)
+            pairs: list[Any] = [
+                self._of_pair(unfitted, pair) for pair in combinations(data.classes, 2)
+            ]
             for each, problem, function in zip(pairs, data.problems, functions, strict=True):
                 _store_function(each, problem, function)
             self.n_iter_ = np.array([each.n_iter_ for each in pairs])
             self.estimators_ = pairs
         _warn_of_gaps(functions)
 
-    def _of_pair(self, pair: tuple[Any, Any]) -> Self:
-        """Return an unfitted copy for two of the classes."""
-        each: Self = clone(self)
+    def _of_pair(self, unfitted: Self, pair: tuple[Any, Any]) -> Self:
+        """Return a copy of an unfitted clone for two of the classes; the pairs share parameters."""
+        each = copy(unfitted)
         each.classes_ = np.array(pair, dtype=self.classes_.dtype)
         for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
             setattr(each, name, getattr(self, name))
