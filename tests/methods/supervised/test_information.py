@@ -13,9 +13,8 @@ from pliant.methods.supervised.information import (
     LabelGraph,
     SideInformation,
     _pairs_of_ranks,
-    scg_loss,
 )
-from pliant.metrics import kernel_alignment
+from pliant.metrics import kernel_alignment, scg_loss
 from tests.reference import naive_supervision as naive
 from tests.reference.naive_supervision import (
     known_points,
