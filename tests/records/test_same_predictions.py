@@ -263,7 +263,7 @@ PROCESSES = [
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("model", PROCESSES, ids=range(len(SETTINGS)))
+@pytest.mark.parametrize("model", PROCESSES, ids=lambda model: str(model)[:60])
 def test_kernel_ridge_and_gaussian_processes_agree(model):
     X = StandardScaler().fit_transform(table(0, n=80))
     y = targets(X, 0)
