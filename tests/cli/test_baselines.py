@@ -16,7 +16,7 @@ from sklearn.svm import SVR
 
 from pliant import LABRBFClassifier
 from pliant.persistence import load
-from pliant.tables.comparison.contenders import BASELINES
+from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.folds import outer_split
 from pliant.tables.comparison.protocol import Protocol
 from pliant.tables.comparison.sample import Sample

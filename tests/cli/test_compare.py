@@ -24,8 +24,8 @@ import pliant as package
 from pliant.persistence import load
 from pliant.tables import ComparisonResult
 from pliant.tables.cli.compare import parse_duration
+from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
-from pliant.tables.comparison.contenders import BASELINES
 from pliant.tables.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, run_here, write
 from tests.comparison.report.report_cases import METHODS, result

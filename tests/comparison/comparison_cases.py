@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pliant.tables.comparison.baselines import BASELINES as METHODS
 from pliant.tables.comparison.cells import fit_method, perform
-from pliant.tables.comparison.contenders import BASELINES as METHODS
 from pliant.tables.comparison.metrics import METRICS
 from pliant.tables.comparison.protocol import Entry, Protocol
 from pliant.tables.comparison.result import ComparisonResult

@@ -54,7 +54,8 @@ class SpyRegressor(RegressorMixin, _Spy):
 
 
 SPY = Method(
-    *("spy", "Spy", "", SpyClassifier, SpyRegressor, {"depth": (1, 2, 3)}, 10_000, ""), streams=True
+    *("spy", "Spy", "", SpyClassifier, SpyRegressor, {"depth": (1, 2, 3)}, 10_000, ""),
+    any_scale=True,
 )
 
 

@@ -24,6 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.tables.comparison import cells
+from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import (
     close_all,
     failed,
@@ -33,7 +34,7 @@ from pliant.tables.comparison.cells import (
     warm_up,
 )
 from pliant.tables.comparison.comparing import _affordable_folds, compare_sample, fit_within
-from pliant.tables.comparison.contenders import BASELINES, contenders_for
+from pliant.tables.comparison.contenders import contenders_for
 from pliant.tables.comparison.journal import Journal
 from pliant.tables.comparison.protocol import Cell, Protocol
 from pliant.tables.comparison.race import FIRST_SHARE, Race

@@ -40,20 +40,22 @@ class Method:
     ----------
     name, title : str
         The name on the command line, and the title in result tables.
-    paper : str
-        The publication.
+    source : str
+        The publication, or the package.
     classifier, regressor : callable or None
         The learners: classes, or functions that make an estimator with nested parameters
         (``learner__strength``); None for an unsupported task.
     grid : mapping of str to tuple
-        The values tried by a search, on standardised features unless `streams` is True. Values
+        The values tried by a search, on standardised features unless `any_scale` is True. Values
         of ``gamma``, including nested ones, are multiples of 1/d for d features.
     max_rows : int
         Maximum number of training rows for reasonable time and memory.
     summary : str
         A short description of the learned kernel.
-    streams : bool, default=False
+    any_scale : bool, default=False
         True if the learners accept features on any scale.
+    package : str, default=""
+        The package to install, if it is not one that pliant depends on.
     many : tuple of int and mapping, optional
         Number of rows, and the parameters that ``pliant fit`` and comparisons set from it on.
     rough : mapping of str to value, optional
@@ -69,13 +71,14 @@ class Method:
 
     name: str
     title: str
-    paper: str
+    source: str
     classifier: Maker | None
     regressor: Maker | None
     grid: Mapping[str, tuple[float | str, ...]]
     max_rows: int
     summary: str
-    streams: bool = False
+    any_scale: bool = False
+    package: str = ""
     many: tuple[int, Mapping[str, Any]] | None = None
     rough: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -188,7 +191,7 @@ METHODS: dict[str, Method] = {
     "dank": Method(
         name="dank",
         title="DANK",
-        paper="Liu, Huang, Gong, Yang, Li: Learning Data-adaptive Non-parametric Kernels, "
+        source="Liu, Huang, Gong, Yang, Li: Learning Data-adaptive Non-parametric Kernels, "
         "JMLR 21 (2020)",
         classifier=DANKClassifier,
         regressor=DANKRegressor,
@@ -201,7 +204,7 @@ METHODS: dict[str, Method] = {
     "knpl": Method(
         name="knpl",
         title="KNPL",
-        paper="Liu, Huang, Gong, Yang, Li: Nonlinear Pairwise Layer and Its Training for Kernel "
+        source="Liu, Huang, Gong, Yang, Li: Nonlinear Pairwise Layer and Its Training for Kernel "
         "Learning, AAAI (2018)",
         classifier=KNPLClassifier,
         regressor=KNPLRegressor,
@@ -214,7 +217,7 @@ METHODS: dict[str, Method] = {
     "tkl": Method(
         name="tkl",
         title="TKL",
-        paper="Talitckii, Colbert, Peet: Efficient Convex Algorithms for Universal Kernel "
+        source="Talitckii, Colbert, Peet: Efficient Convex Algorithms for Universal Kernel "
         "Learning, arXiv:2304.07472 (2024)",
         classifier=TKLClassifier,
         regressor=TKLRegressor,
@@ -228,7 +231,7 @@ METHODS: dict[str, Method] = {
     "lab-rbf": Method(
         name="lab-rbf",
         title="LAB-RBF",
-        paper="He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric "
+        source="He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric "
         "Locally-Adaptive Kernels",
         classifier=LABRBFClassifier,
         regressor=LABRBFRegressor,
@@ -236,13 +239,13 @@ METHODS: dict[str, Method] = {
         max_rows=1_000_000,
         summary="a radial kernel with separate bandwidths at each support point",
         rough={"n_members": 1, "transforms": None, "max_iter": 30},
-        streams=True,
+        any_scale=True,
         searched=False,
     ),
     "mkl": Method(
         name="mkl",
         title="MKL",
-        paper="Rakotomamonjy, Bach, Canu, Grandvalet: SimpleMKL, JMLR 9 (2008)",
+        source="Rakotomamonjy, Bach, Canu, Grandvalet: SimpleMKL, JMLR 9 (2008)",
         classifier=MKLClassifier,
         regressor=MKLRegressor,
         grid={"C": SUM_PENALTIES},
@@ -253,7 +256,7 @@ METHODS: dict[str, Method] = {
     "mkl-uniform": Method(
         name="mkl-uniform",
         title="MKL, equal weights",
-        paper="Rakotomamonjy, Bach, Canu, Grandvalet: SimpleMKL, JMLR 9 (2008)",
+        source="Rakotomamonjy, Bach, Canu, Grandvalet: SimpleMKL, JMLR 9 (2008)",
         classifier=partial(MKLClassifier, weights="uniform"),
         regressor=partial(MKLRegressor, weights="uniform"),
         grid={"C": SUM_PENALTIES},
@@ -264,7 +267,7 @@ METHODS: dict[str, Method] = {
     "scg-ldk": Method(
         name="scg-ldk",
         title="SCG-LDK",
-        paper=SCG,
+        source=SCG,
         classifier=partial(_on_learned_kernel, SCGLogDetLearner, {}),
         regressor=None,
         grid={
@@ -278,7 +281,7 @@ METHODS: dict[str, Method] = {
     "scg-osk": Method(
         name="scg-osk",
         title="SCG-OSK",
-        paper=SCG,
+        source=SCG,
         classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "scg"}),
         regressor=None,
         grid={"learner__n_neighbors": (3, 5, 10), **PENALTIES},
@@ -288,7 +291,7 @@ METHODS: dict[str, Method] = {
     "osk": Method(
         name="osk",
         title="OSK",
-        paper="Zhu, Kandola, Ghahramani, Lafferty: Nonparametric Transforms of Graph Kernels for "
+        source="Zhu, Kandola, Ghahramani, Lafferty: Nonparametric Transforms of Graph Kernels for "
         "Semi-supervised Learning, NIPS (2004)",
         classifier=partial(_on_learned_kernel, OrderSpectralLearner, {"loss": "alignment"}),
         regressor=None,
@@ -300,7 +303,7 @@ METHODS: dict[str, Method] = {
     "ldk": Method(
         name="ldk",
         title="LDK",
-        paper="Jain, Kulis, Davis, Dhillon: Metric and Kernel Learning Using a Linear "
+        source="Jain, Kulis, Davis, Dhillon: Metric and Kernel Learning Using a Linear "
         "Transformation, JMLR 13 (2012)",
         classifier=partial(_on_learned_kernel, LogDetLearner, {}),
         regressor=None,

@@ -37,7 +37,8 @@ from pliant.tables.cli.report import (
     plain_parameters,
     summarize_scores,
 )
-from pliant.tables.comparison.contenders import NOT_SAVED, available, named
+from pliant.tables.comparison.baselines import NOT_SAVED, available
+from pliant.tables.comparison.contenders import named
 from pliant.tables.comparison.folds import check_folds
 from pliant.tables.comparison.journal import package_versions
 from pliant.tables.comparison.protocol import Protocol
@@ -177,7 +178,7 @@ def train(
 def _check_method(method: Method, out: Path | None) -> None:
     """Raise ImportError if a method is not installed, ValueError if it cannot be saved."""
     if not available(method):
-        raise ImportError(f"{method.name} is not installed: pip install {method.paper}")
+        raise ImportError(f"{method.name} is not installed: pip install {method.package}")
     if out is not None and method.name in NOT_SAVED:
         raise ValueError(
             f"--out cannot save a model of {method.name}: model files do not support "

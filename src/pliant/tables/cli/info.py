@@ -26,8 +26,8 @@ from pliant.tables.cli.report import (
     kernel_facts,
     plain_parameters,
 )
+from pliant.tables.comparison.baselines import BASELINES, available
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
-from pliant.tables.comparison.contenders import BASELINES, available
 from pliant.tables.comparison.search import last_step, names_after
 from pliant.tables.reading.names import in_quotes
 from pliant.tables.reading.schema import TableSchema, describe_left_out

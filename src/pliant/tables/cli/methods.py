@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pliant.tables.cli.report import Fact, format_facts, format_number
-from pliant.tables.comparison.contenders import BASELINES, available
+from pliant.tables.comparison.baselines import BASELINES, available
 from pliant.tables.registry import METHODS, Method, is_gamma
 
 
@@ -17,15 +17,14 @@ def methods() -> None:
 def _facts(method: Method) -> list[Fact]:
     how = f", {method.many_rows}" if method.many_rows else ""
     grid = [f"{name} in {_format_values(name, each)}" for name, each in method.grid.items()]
-    absent = "" if available(method) else f" (not installed: pip install {method.paper})"
-    # for a baseline, `paper` is the name of its package
-    source = "package" if method.name in BASELINES and ":" not in method.paper else "paper"
+    absent = "" if available(method) else f" (not installed: pip install {method.package})"
+    source = "package" if method.name in BASELINES and ":" not in method.source else "paper"
     return [
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
         ("  rows", f"up to {method.max_rows}{how}"),
         ("  grid", "; ".join(grid) or "no parameters to tune"),
-        (f"  {source}", f"{method.paper}{absent}"),
+        (f"  {source}", f"{method.source}{absent}"),
     ]
 
 

@@ -18,14 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from pliant.core.exceptions import Interrupted
 from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.persistence import holds
+from pliant.tables.comparison.baselines import BASELINES, NOT_SAVED, available
 from pliant.tables.comparison.cells import FittedMethod, fit_default, warm_up
-from pliant.tables.comparison.contenders import (
-    BASELINES,
-    NOT_SAVED,
-    available,
-    is_given,
-    methods_of,
-)
+from pliant.tables.comparison.contenders import is_given, methods_of
 from pliant.tables.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.tables.comparison.journal import Journal, key_of, package_versions
 from pliant.tables.comparison.outcome import Source, for_input
@@ -422,7 +417,7 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     if n_train > method.max_rows:
         return f"accepts at most {method.max_rows} training rows, got {n_train}"
     if not available(method):
-        return f"is not installed: pip install {method.paper}"
+        return f"is not installed: pip install {method.package}"
     return ""
 
 

@@ -23,6 +23,7 @@ from joblib import cpu_count
 
 from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
+from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blend import losses_of
 from pliant.tables.comparison.cells import (
     FittedMethod,
@@ -31,7 +32,6 @@ from pliant.tables.comparison.cells import (
     perform_apart,
     starts_processes,
 )
-from pliant.tables.comparison.contenders import BASELINES
 from pliant.tables.comparison.journal import Journal, method_key
 from pliant.tables.comparison.metrics import Metric
 from pliant.tables.comparison.protocol import (

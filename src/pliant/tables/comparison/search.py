@@ -50,7 +50,7 @@ def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool =
     """
     encoded = for_new_rows or sample.needs_encoder
     steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
-    if not method.streams:
+    if not method.any_scale:
         steps.append(("scaler", StandardScaler()))
     model = Pipeline([*steps, ("machine", learner)])
     if _scales_target(method, sample):
@@ -81,7 +81,7 @@ def names_after(model: Any, names: Sequence[str]) -> list[str]:
 
 
 def _scales_target(method: Method, sample: Sample) -> bool:
-    return sample.task == "regression" and not method.streams
+    return sample.task == "regression" and not method.any_scale
 
 
 def _n_columns(sample: Sample) -> int:
