@@ -37,7 +37,7 @@ from pliant.tables.comparison.comparing import _affordable_folds, compare_sample
 from pliant.tables.comparison.contenders import contenders_for
 from pliant.tables.comparison.journal import Journal
 from pliant.tables.comparison.protocol import Cell, Protocol
-from pliant.tables.comparison.race import FIRST_SHARE, Race
+from pliant.tables.comparison.race import FIRST_SHARE, Race, Runner
 from pliant.tables.comparison.sample import Sample
 from pliant.tables.comparison.search import last_step
 from pliant.tables.registry import METHODS, Method
@@ -56,9 +56,6 @@ class Clock:
 
     def __init__(self):
         self.now = 1e9
-
-    def monotonic(self):
-        return self.now
 
 
 class AtOnce:
@@ -115,18 +112,12 @@ class Simulated:
             return None if late else learner.name
 
         self.whole = []
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("pliant.tables.comparison.race.perform_apart", fake)
-            patch.setattr("pliant.tables.comparison.race.fit_whole", fit_all)
-            patch.setattr("pliant.tables.comparison.race.close_all", lambda: None)
-            patch.setattr("pliant.tables.comparison.race.time", self.clock)
-            patch.setattr("pliant.tables.comparison.race.ThreadPoolExecutor", AtOnce)
-            methods = [method(name) for name in times]
-            self.race = Race(
-                NUMBERS, protocol, methods, journal, **{"n_jobs": 1, "budget": budget} | options
-            )
-            self.race.run()
-            self.reasons = {n: self.race.reason(n) for n in times if self.race.is_unfinished(n)}
+        methods = [method(name) for name in times]
+        runner = Runner(fake, fit_all, lambda: None, AtOnce, lambda: self.clock.now)
+        options = {"n_jobs": 1, "budget": budget, "runner": runner} | options
+        self.race = Race(NUMBERS, protocol, methods, journal, **options)
+        self.race.run()
+        self.reasons = {n: self.race.reason(n) for n in times if self.race.is_unfinished(n)}
         self.unfinished, self.seconds = set(self.reasons), self.clock.now - 1e9
 
     def folds(self, name):

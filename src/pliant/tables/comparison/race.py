@@ -85,6 +85,21 @@ class RaceState:
     seconds_left: float | None
 
 
+@dataclass(frozen=True)
+class Runner:
+    """What a race uses to run cells and fits to all rows, to end those that run, and to tell time.
+
+    `perform` runs a cell, `fit` fits a method to all rows, and `close` ends both. `pool` makes the
+    threads that wait for them; `clock` returns seconds.
+    """
+
+    perform: Callable[..., Record]
+    fit: Callable[..., FittedMethod | None]
+    close: Callable[[], None]
+    pool: Callable[[int], Any] = ThreadPoolExecutor
+    clock: Callable[[], float] = time.monotonic
+
+
 @dataclass(eq=False)
 class Race:
     """Run every method on every fold, except for results that the journal file already contains.
@@ -92,7 +107,7 @@ class Race:
     The `budget` is the time in seconds, of which `spent` are over. `members` are the methods to fit
     to all rows once they have all folds of the first repeat, except for those in `fitted`. `n_jobs`
     cells run at the same time (None or -1: one per core), in processes or in an `executor`. Where
-    no process can be started, this one runs them one after another.
+    no process can be started, this one runs them one after another. `runner` runs them.
 
     Attributes
     ----------
@@ -115,6 +130,7 @@ class Race:
     n_jobs: int | None = None
     executor: Any = None
     progress: Progress | None = None
+    runner: Runner = field(default_factory=lambda: Runner(perform_apart, fit_whole, close_all))
 
     def __post_init__(self) -> None:
         self._at_a_time = cpu_count() if self.n_jobs in (None, -1) else self.n_jobs
@@ -127,7 +143,7 @@ class Race:
         self._running: dict[Cell, tuple[Future[Any], float]] = {}  # with the start time
         self._unfitted = {name for name in self.members if name not in self.fitted}
         self._cut: dict[str, str] = {}
-        self._began, self._ends = time.monotonic(), inf
+        self._began, self._ends = self.runner.clock(), inf
         self.interrupted: bool = False
         self.records: dict[Cell, Record] = {}
         for name, key in self._keys.items():
@@ -138,9 +154,9 @@ class Race:
 
     def run(self) -> None:
         """Run the cells without a record until all are done or the time budget runs out."""
-        self._began = time.monotonic()
+        self._began = self.runner.clock()
         self._ends = inf if self.budget is None else self._began + self.budget - self.spent
-        threads = ThreadPoolExecutor(self._at_a_time)
+        threads = self.runner.pool(self._at_a_time)
         try:
             while self._start_cells(threads):
                 self._report()
@@ -148,7 +164,7 @@ class Race:
                 for future in wait(cells, BEAT, FIRST_COMPLETED).done:
                     self._store(cells[future], future.result())
         except BaseException as stop:
-            close_all()
+            self.runner.close()
             self.interrupted = True
             if not isinstance(stop, KeyboardInterrupt):
                 raise
@@ -181,10 +197,10 @@ class Race:
             f"{seconds(took * missing / self._at_a_time)} more"
         )
 
-    def _start_cells(self, threads: ThreadPoolExecutor) -> bool:
+    def _start_cells(self, threads: Any) -> bool:
         """Start cells until `n_jobs` run; return True if any is running."""
         while len(self._running) < self._at_a_time:
-            now = time.monotonic()
+            now = self.runner.clock()
             cell = None if now >= self._ends else self._next_cell()
             if cell is None:
                 break
@@ -194,9 +210,9 @@ class Race:
             given = self.sample, self.protocol, self._methods[cell.method]
             ends = None if deadline == inf else deadline
             if cell.place == ALL_ROWS:
-                future: Future[Any] = threads.submit(fit_whole, *given, ends, self.executor)
+                future: Future[Any] = threads.submit(self.runner.fit, *given, ends, self.executor)
             else:
-                future = threads.submit(perform_apart, *given, cell, ends, self.executor)
+                future = threads.submit(self.runner.perform, *given, cell, ends, self.executor)
             self._running[cell] = future, now
         return bool(self._running)
 
@@ -226,7 +242,7 @@ class Race:
         """Return True if a method's folds and its fit to all rows fit into the time left."""
         begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
         fits = self._missing(name) + (1.25 if name in self._unfitted and not begun else 0.0)
-        left = self._ends - time.monotonic()
+        left = self._ends - self.runner.clock()
         return self._expected(name) * fits / self._at_a_time <= left or name == DUMMY
 
     def _first_open(self, places: Sequence[Place], names: Sequence[str]) -> Cell | None:
@@ -252,7 +268,7 @@ class Race:
         return not (cell.method in self._cut or cell in self.records or cell in self._running)
 
     def _store(self, cell: Cell, record: Any) -> None:
-        took = time.monotonic() - self._running.pop(cell)[1]
+        took = self.runner.clock() - self._running.pop(cell)[1]
         if cell.place == ALL_ROWS:
             self._unfitted.discard(cell.method)
             if record is not None:
@@ -260,11 +276,11 @@ class Race:
             return
         if record["status"] == "cut":
             slow = f"a fold takes more than {seconds(took)}"
-            at_end = time.monotonic() >= self._ends - BEAT
+            at_end = self.runner.clock() >= self._ends - BEAT
             self._cut[cell.method] = "the budget ran out" if at_end else slow
             return
         self.records[cell] = record
-        record["at"] = self._before + time.monotonic() - self._began
+        record["at"] = self._before + self.runner.clock() - self._began
         if not record.pop("crashed", False):
             self.journal.add(self._keys[cell.method], record)
 
@@ -280,7 +296,7 @@ class Race:
         if any(cell.repeat == repeat for cell in self.records):
             return True
         needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
-        return needed <= self._ends - time.monotonic()
+        return needed <= self._ends - self.runner.clock()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method; 0 without finished cells."""
@@ -295,10 +311,10 @@ class Race:
         if self.progress is None:
             return
         cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
-        left = None if self.budget is None else max(0.0, self._ends - time.monotonic())
+        left = None if self.budget is None else max(0.0, self._ends - self.runner.clock())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
-        elapsed = self.spent + time.monotonic() - self._began
+        elapsed = self.spent + self.runner.clock() - self._began
         self.progress(RaceState(records, running, waiting, elapsed, left))
 
 
