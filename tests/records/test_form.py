@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestRegressor
 
 from pliant import records
+from pliant.records import to_record
 from pliant.records.form import Part, check_form
 
 KINDS = [kind for name in records.__all__ if isinstance(kind := getattr(records, name), type)]
@@ -66,3 +68,15 @@ def test_other_forms_are_refused(changed):
     (name,) = changed
     with pytest.raises(ValueError, match=f"expected {name} "):
         check_form(record(**changed), FORM)
+
+
+@pytest.mark.parametrize("n_rows", [3, 60_000])
+def test_trees_refuse_rows_of_another_width(n_rows):
+    """So a compiled walk stays within its arrays, whatever calls it."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    forest = RandomForestRegressor(10, random_state=0).fit(X, X[:, 4])
+    trees = to_record(forest).function
+    with pytest.raises(ValueError, match="expected rows of 5 features, got 4"):
+        trees(np.zeros((n_rows, 4)))
+    assert trees(np.zeros((n_rows, 5))).shape == (n_rows, 1)

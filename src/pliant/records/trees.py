@@ -88,6 +88,8 @@ class TreeEnsemble:
 
     def __call__(self, X: Array) -> Array:
         """Return the outputs of float64 rows, shape (n_samples, n_outputs)."""
+        if X.shape[1] != self.n_features:  # the compiled loop relies on the width
+            raise ValueError(f"expected rows of {self.n_features} features, got {X.shape[1]}")
         rows = X
         if self.single:
             with np.errstate(over="ignore"):
