@@ -173,10 +173,14 @@ EXPANSION = [
     ("settings", {"a": [1]}), ("settings", None), ("feature_names_in_", np.array(["a"])),
 ]  # fmt: skip
 
-CHILD = lambda a, inner: np.where(a >= 0, inner, a).astype(np.int32)  # noqa: E731
+
+def children(a, inner):
+    """Return child numbers, where each inner node is replaced by one of them."""
+    return np.where(a >= 0, inner, a).astype(np.int32)
+
 
 TREES = [
-    ("function.left", lambda a: CHILD(a, 0)), ("function.right", lambda a: CHILD(a, len(a))),
+    ("function.left", lambda a: children(a, 0)), ("function.right", lambda a: children(a, len(a))),
     ("function.left", lambda a: np.full_like(a, -(2**31))), ("function.left", lambda a: a[:-1]),
     ("function.right", lambda a: np.full_like(a, -(10**6))), ("function.feature", lambda a: a + 3),
     ("function.feature", lambda a: a - 3), ("function.feature", lambda a: a.astype(np.int64)),

@@ -49,6 +49,22 @@ def test_many_classes_reach_the_optimum_of_few(p, weighted, penalties, monkeypat
     assert (ours[0] - exact[0]) / exact[0] < 2e-3
 
 
+def test_a_path_of_many_classes_ends_after_the_time_limit(monkeypatch):
+    """Smaller penalties get the coefficients of the last one; a single penalty is solved."""
+    monkeypatch.setattr(logistic, "MANY_COEFFICIENTS", 0)
+    F, indicators, weights = problem()
+    whole = logistic_path(F, indicators, weights, np.array([10.0, 1.0, 0.1]))
+    short = logistic_path(F, indicators, weights, np.array([10.0, 1.0, 0.1]), lambda: True)
+    assert len(short) == 3
+    assert short[0] is short[1] is short[2]
+    np.testing.assert_array_equal(short[0][0], whole[0][0])
+    for is_over in (None, lambda: True):
+        ((W, b),) = logistic_path(F, indicators, weights, np.array([0.3]), is_over)
+        found = values(F, indicators, weights, [0.3], [(W, b)])
+        start = values(F, indicators, weights, [0.3], [(0 * W, 0 * b)])
+        assert found < 0.5 * start
+
+
 def test_the_whitened_objective_is_the_objective():
     F, indicators, weights = problem()
     ridge = np.full(9, 0.7)

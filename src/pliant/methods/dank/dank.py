@@ -62,7 +62,8 @@ class DANKClassifier(SVMClassifier, BaseHadamard):
         rank of F is at most about 1 + 1/(2 tau eta_scale). F is almost constant for
         tau >= 1/(2 eta_scale); fits are slow just below that value.
     extension : {"smooth", "nearest", "reciprocal", "none"}, default="smooth"
-        The extension to new points; see `pliant.methods.HadamardKernel`.
+        The extension of F to new points. "smooth" averages beta over the nearest training points,
+        "nearest" and "reciprocal" replace a new point by a training point, and "none" is F = 1.
     tol : float, default=1e-4
         Certified gap, > 0, relative to 1 + abs(objective without its constant).
     max_iter : int, default=-1
@@ -97,7 +98,7 @@ class DANKClassifier(SVMClassifier, BaseHadamard):
         The labels.
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points. With unrefined parts, it is a
-        `pliant.methods.PartitionedKernel`, and ``intercept_`` is 0.
+        `PartitionedKernel`, which is 0 between parts, and ``intercept_`` is 0.
     support_ : array of shape (n_support,)
         Indices of the training samples with beta != 0.
     support_vectors_ : array of shape (n_support, n_features)
@@ -237,7 +238,7 @@ class DANKRegressor(SVMRegressor, BaseHadamard):
     ----------
     kernel_ : HadamardKernel
         The learned kernel, a function of two sets of points. With unrefined parts, it is a
-        `pliant.methods.PartitionedKernel`, and ``intercept_`` is the mean of y.
+        `PartitionedKernel`, which is 0 between parts, and ``intercept_`` is the mean of y.
     n_iter_ : int
         Total number of two-coordinate steps of the adapted SVM and, for eta="auto", the plain SVM.
     dual_coef_ : array of shape (n_support,)

@@ -65,7 +65,7 @@ def logistic_path(
         return [(Q @ V, intercept) for V, intercept in path]
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     if A.shape[1] * k > MANY_COEFFICIENTS:
-        return _path_of_many_classes(A, indicators, weight, penalties)
+        return _path_of_many_classes(A, indicators, weight, penalties, is_over)
     W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
     use_newton = n * W.size**2 <= MAX_NEWTON
     # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
@@ -224,10 +224,15 @@ class WhitenedLogLoss(NamedTuple):
 
 
 def _path_of_many_classes(
-    A: Array, indicators: Array, weight: Array, penalties: Array
+    A: Array,
+    indicators: Array,
+    weight: Array,
+    penalties: Array,
+    is_over: Callable[[], bool] | None = None,
 ) -> list[tuple[Array, Array]]:
     """Minimise the objective for decreasing penalties, for q classes with many coefficients.
 
+    After `is_over` returns True, smaller ones of several penalties get the last W and b.
     Probabilities near 1/q have the mean curvature s = (q - 1)/q^2, which is 1/4 for two classes.
     """
     q, total = indicators.shape[1], float(weight.sum())
@@ -239,6 +244,8 @@ def _path_of_many_classes(
     W: Array = np.zeros((A.shape[1], q))
     path: list[tuple[Array, Array]] = []
     for penalty in path_of.ravel():
+        if path and len(penalties) > 1 and is_over is not None and is_over():
+            return path + path[-1:] * (len(penalties) - len(path))
         ridge = np.full(A.shape[1], penalty)
         ridge[-1] = INTERCEPT_PENALTY * total
         R = np.tril(cholesky_factor(gram, ridge))

@@ -240,7 +240,7 @@ def base_kernel(
     """Return the kernel for a parameter ``kernel``; raise ValueError unless it is symmetric PSD.
 
     Valid names are those that `pliant.kernels.as_kernel` accepts, and "graph" for the
-    `pliant.methods.NeighborGraphKernel` of the points.
+    kernel of the neighbour graph of the points.
     """
     if isinstance(kernel, str) and kernel == "graph":
         if not (isinstance(gamma, str) and gamma == "scale"):

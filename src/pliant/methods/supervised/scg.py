@@ -77,7 +77,7 @@ class SCGLogDetLearner(KernelLearner):
     kernel : str, Kernel or callable, default="gaussian"
         The base kernel k0, symmetric and PSD: a name in ``pliant.kernels.KERNEL_NAMES``, a kernel
         object, a function of two matrices, "precomputed", or "graph", the
-        `pliant.methods.NeighborGraphKernel` of the training points, which suits embeddings.
+        kernel of the neighbour graph of the training points, which suits embeddings.
     gamma : float or {"scale", "auto"}, default="scale"
         The parameter gamma of kernels given by name: "scale" is 1/(n_features var(X)), "auto" is
         1/n_features.

@@ -431,7 +431,7 @@ KINDS: dict[str, Any] = {"numbers": Imputation, "one-hot": OneHot, "means": Mean
 
 
 def _learned(role: str, part: Any) -> Any:
-    """Return what a transformer of scikit-learn has learned, as arrays."""
+    """Convert a fitted transformer of scikit-learn to its record."""
     convert = {"numbers": imputation, "one-hot": one_hot, "means": mean_targets}
     return convert.get(role, projection)(part)
 
