@@ -15,7 +15,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from papers.figures import Drawing, Numbers, shared
 from papers.generators import cherkassky_function
-from pliant import LABRBFAlgorithm, LABRBFRegressor
+from pliant import LABRBFAlgorithm, LABRBFPaperRegressor, LABRBFRegressor
 from pliant.core.typing import Array
 
 LEARNING_RATE = 0.05
@@ -71,10 +71,10 @@ FUNCTIONS = {
 of f1, [-2, -2]^2, is a point and is read as [-2, 2]^2; the domain of sin(x^3) is not given."""
 
 
-def algorithm_1(n_support: int, start: float, seed: int, **options: Any) -> LABRBFRegressor:
+def algorithm_1(n_support: int, start: float, seed: int, **options: Any) -> LABRBFPaperRegressor:
     """Return the paper's algorithm, with initial theta = `start` for all points and features."""
     given = {"learning_rate": LEARNING_RATE, "random_state": seed, **options}
-    return LABRBFRegressor.from_paper(n_support, initial_bandwidth=start, **given)
+    return LABRBFPaperRegressor(n_support, initial_bandwidth=start, **given)
 
 
 def bandwidths(s: SimpleNamespace, data: str | None) -> Drawing:

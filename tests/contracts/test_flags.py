@@ -11,6 +11,7 @@ from pliant import (
     DANKClassifier,
     KNPLRegressor,
     LABRBFClassifier,
+    LABRBFPaperRegressor,
     LABRBFRegressor,
     SketchedKernelRidge,
     SketchedKernelRidgeClassifier,
@@ -25,7 +26,8 @@ LABELS, TARGET = (X[:, 0] * X[:, 1] > 0).astype(int), np.sin(X[:, 0]) + X[:, 1]
 
 SETTINGS = [
     LABRBFRegressor(4, n_members=2, max_iter=2, random_state=0, n_jobs=2),
-    LABRBFRegressor.from_paper(4, max_iter=2, calibration=0.2, random_state=0),
+    LABRBFPaperRegressor(4, max_iter=2, random_state=0),
+    LABRBFRegressor(4, n_members=1, max_iter=2, calibration=0.2, random_state=0),
     LABRBFClassifier(4, n_members=2, max_iter=2, random_state=0, n_jobs=2),
     *(
         SketchedKernelRidge(n_centers=8, dtype="float32", solver=solver, random_state=0)

@@ -13,7 +13,6 @@ from pliant import (
     KNPLRegressor,
     LABRBFAlgorithm,
     LABRBFClassifier,
-    LABRBFPaperAlgorithm,
     LABRBFRegressor,
     TKLClassifier,
     TKLRegressor,
@@ -47,8 +46,8 @@ def test_algorithms(made):
     assert (model.algorithm.objective, model.algorithm.linear) == ("ridge", False)
     assert clone(model).algorithm.objective == "ridge"
     assert made().algorithm == "default"
-    chosen = LABRBFPaperAlgorithm()
-    assert made().set_params(algorithm=chosen, algorithm__learning_rate=0.5).algorithm is chosen
+    chosen = LABRBFAlgorithm()
+    assert made().set_params(algorithm=chosen, algorithm__shrinkage=0.5).algorithm is chosen
 
 
 def test_unknown_settings_are_refused():

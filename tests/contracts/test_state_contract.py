@@ -79,8 +79,14 @@ def identities(model):
     return {name: id(value) for name, value in vars(model).items()}
 
 
+def equal(one, other):
+    """Compare arrays, of which nan says that there is no value."""
+    one, other = np.asarray(one), np.asarray(other)
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
+
+
 def same(one, other):
-    return len(one) == len(other) and all(map(np.array_equal, one, other))
+    return len(one) == len(other) and all(map(equal, one, other))
 
 
 def change(model, method, given, monkeypatch, interrupted=None):

@@ -17,10 +17,9 @@ from pliant.export.graph import OnnxGraph
 from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gaussian, Matern
 from pliant.methods.dank.kernel import HadamardKernel
-from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.kernel import WARPS, LocalRBFKernel, Warp, centre_products
 from pliant.methods.lab_rbf.members import Expansion
-from pliant.methods.lab_rbf.regressor import LABRBFRegressor
+from pliant.methods.lab_rbf.model import LABRBFModel, RegressionModel
 from pliant.methods.ridge.asymmetric import AsymmetricKernelRidge
 from pliant.methods.ridge.sketched import BaseSketched
 from pliant.methods.svm.machine import BaseSVM
@@ -28,7 +27,7 @@ from pliant.methods.svm.machine import BaseSVM
 
 def add_values(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int]:
     """Add the sums of a method of pliant; return them with their number of columns."""
-    members = model._terms if isinstance(model, BaseLABRBF) else [_as_expansion(model)]
+    members = model._terms if isinstance(model, LABRBFModel) else [_as_expansion(model)]
     f: Any = np.sum([member.intercept_ for member in members], axis=0)
     groups: dict[bytes, list[Expansion]] = {}
     for member in members:
@@ -147,7 +146,7 @@ def add_predictions(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int, boo
 
     Returns them with their number of columns, and True if they are of one target.
     """
-    add, lab_rbf = graph.add, isinstance(model, LABRBFRegressor)
+    add, lab_rbf = graph.add, isinstance(model, RegressionModel)
     f, q = add_values(graph, model, X)
     if lab_rbf:
         if model.target_unit_ is not None:  # u sinh(f)

@@ -13,7 +13,7 @@ from pliant.methods.lab_rbf.classifier import LABRBFClassifier
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel
 from pliant.methods.lab_rbf.kernel import LocalRBFKernel, Mapped, Warp
 from pliant.methods.lab_rbf.members import LABRBFMember
-from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.paper import LABRBFPaperRegressor
 from pliant.methods.lab_rbf.regressor import LABRBFRegressor
 from pliant.methods.mkl.mkl import MKLClassifier, MKLRegressor
 from pliant.methods.path import C_path
@@ -59,7 +59,7 @@ __all__ = [
     "LABRBFClassifier",
     "LABRBFErrorModel",
     "LABRBFMember",
-    "LABRBFPaperAlgorithm",
+    "LABRBFPaperRegressor",
     "LABRBFRegressor",
     "LearnedKernelClassifier",
     "LocalRBFKernel",

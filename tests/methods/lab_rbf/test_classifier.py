@@ -259,7 +259,8 @@ def test_a_sample_of_each_class_is_not_held_out():
     model = quick()
     prepared, _ = model._build_table(points, y, None)
     deadline = Deadline(FitProgress(model, points, y), None)
-    trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
+    classes = np.unique(y, return_inverse=True)[1]
+    trainer = model._build_trainer(prepared, deadline, classifier._squared_error, classes=classes)
     seeds = np.arange(8)
     for seed in range(40):
         split = trainer._split(40, seed % 8, seeds + seed)
@@ -271,7 +272,7 @@ def test_a_sample_of_each_class_is_not_held_out():
 def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
     prepared, _ = (model := quick())._build_table(X3, Y3, None)
     deadline = Deadline(FitProgress(model, X3, Y3), None)
-    trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
+    trainer = model._build_trainer(prepared, deadline, classifier._squared_error, classes=Y3)
     order = np.random.RandomState(5).permutation(120)
     split = trainer._split(120, 0, np.array([5, 6]))
     np.testing.assert_array_equal(split.held_out, order[:24])
@@ -284,7 +285,7 @@ def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
 def test_consecutive_members_hold_out_different_rows(n_members, rounds):
     prepared, _ = (model := quick(n_members=n_members))._build_table(X3, Y3, None)
     deadline = Deadline(FitProgress(model, X3, Y3), None)
-    trainer = model._build_trainer(prepared, deadline, classifier._squared_error)
+    trainer = model._build_trainer(prepared, deadline, classifier._squared_error, classes=Y3)
     parts = [trainer._split(120, k).held_out for k in range(sum(rounds))]
     for n_parts in rounds:
         rows = np.concatenate([parts.pop(0) for _ in range(n_parts)])

@@ -709,11 +709,6 @@ def test_constant_features_give_no_dense_members(force, learner):
         np.testing.assert_allclose(member.expand(moved), member.expand(points), atol=1e-9)
 
 
-def test_the_papers_algorithm_has_no_dense_members(force):
-    force()
-    assert not dense_members(LABRBFRegressor.from_paper(8, max_iter=5, random_state=0).fit(X, Y))
-
-
 # Refitting the coefficients
 
 

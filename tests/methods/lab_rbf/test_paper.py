@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from pliant import LABRBFClassifier, LABRBFPaperAlgorithm, LABRBFRegressor
+from pliant import LABRBFPaperRegressor
 from pliant.core.progress import HAS_CALLBACKS
 from tests.methods.lab_rbf.test_regressor import NEW, TWO, StopAfter, X, Y, formula
-
-DOUBLE = LABRBFPaperAlgorithm(learning_rate=0.02, dtype="float64")
 
 
 def paper(n_support=10, **options):
     """Return a regressor with a few hundred steps."""
-    options = {"max_iter": 150, "random_state": 0, **options}
-    return LABRBFRegressor.from_paper(n_support, **options)
+    return LABRBFPaperRegressor(n_support, **{"max_iter": 150, "random_state": 0, **options})
+
+
+def paper_in_double(**options):
+    """Return a regressor that learns in float64."""
+    return paper(learning_rate=0.02, dtype="float64", **options)
 
 
 def is_theorem_1(model, y):
@@ -28,7 +30,7 @@ def is_theorem_1(model, y):
 @pytest.mark.parametrize("y", [Y, TWO], ids=["one", "two"])
 @pytest.mark.parametrize("profile", ["gaussian", "laplacian"])
 def test_the_model_is_theorem_1_at_the_support_points(profile, y):
-    model = paper(profile=profile).set_params(algorithm=DOUBLE).fit(X, y)
+    model = paper_in_double(profile=profile).fit(X, y)
     assert len(model.support_) == len(np.unique(model.support_)) == 10
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     np.testing.assert_array_equal(model.alpha_, 1e-3)
@@ -37,22 +39,19 @@ def test_the_model_is_theorem_1_at_the_support_points(profile, y):
     np.testing.assert_allclose(model.predict(NEW), formula(model, NEW), rtol=0, atol=1e-10)
 
 
-def test_members_weights_and_refits():
+def test_weights():
     weights = np.where(np.arange(len(Y)) % 3, 1.5, 0.0)
-    model = paper(n_members=2).set_params(algorithm=DOUBLE).fit(X, Y, weights)
-    assert len(model.members_) == 2
+    model = paper_in_double().fit(X, Y, weights)
     used = weights > 0
     assert used[model.support_].all()
     other = clone(model).fit(X[used], Y[used], weights[used])
     np.testing.assert_array_equal(other.predict(NEW), model.predict(NEW))
-    refitted = model.refit_coefficients(X, Y)
-    assert refitted.score(X, Y) > 0.9
 
 
 @pytest.mark.skipif(not HAS_CALLBACKS, reason="requires scikit-learn 1.9")
 @pytest.mark.parametrize("steps", [1, 40, 160])
 def test_a_stopped_fit_is_a_model(steps):
-    full = paper().set_params(algorithm=DOUBLE).fit(X, Y)
+    full = paper_in_double().fit(X, Y)
     model = clone(full).set_callbacks(StopAfter(steps)).fit(X, Y)
     history = model.objective_history_[0]
     np.testing.assert_array_equal(history, full.objective_history_[0][:steps])
@@ -60,9 +59,9 @@ def test_a_stopped_fit_is_a_model(steps):
     assert is_theorem_1(model, Y)
 
 
-def test_a_tiny_time_limit_leaves_one_member():
-    model = paper(n_members=2, max_seconds=1e-9).fit(X, Y)
-    assert len(model.members_) == 1
+def test_a_tiny_time_limit_leaves_a_model():
+    model = paper(max_seconds=1e-9).fit(X, Y)
+    assert model.n_iter_ < 150
     assert np.isfinite(model.predict(NEW)).all()
 
 
@@ -84,32 +83,21 @@ def test_repeated_and_constant_points():
     assert np.ptp(model.predict(X)) == 0
 
 
-def test_a_classifier_learns_its_own_coefficients():
-    settings = paper().get_params(deep=False)
-    del settings["calibration"]
-    labels = (Y > 0.3).astype(int)
-    model = LABRBFClassifier(**settings).fit(X, labels)
-    assert model.members_[0].objective_ == "interpolation"
-    assert model.score(X, labels) > 0.8
+def test_an_interpolant_has_no_intervals_and_no_held_out_score():
+    model = paper(max_iter=5).fit(X, Y)
+    assert not hasattr(model, "predict_interval")
+    assert np.isnan(model.summary().functions[0].details["held_out_score"])
+    assert model.alpha_ == 1e-3
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"validation_fraction": 0.2}, "expected validation_fraction=0 with .*, got 0.2"),
-        ({"transforms": "auto"}, "expected transforms=None with .*, got 'auto'"),
-        ({"warm_start": True}, "expected warm_start=False with .*, got True"),
-        ({"alpha": "auto"}, "expected a number for alpha with .*, such as 1e-3, got 'auto'"),
-        ({"algorithm__learning_rate": 0.0}, "expected learning_rate > 0"),
+        ({"alpha": "auto"}, "expected alpha"),
+        ({"learning_rate": 0.0}, "expected learning_rate > 0, a finite number, got 0"),
+        ({"initial_bandwidth": -1.0}, "expected initial_bandwidth > 0, a finite number, got -1"),
     ],
 )
-def test_parameters_of_another_algorithm_are_refused(options, message):
+def test_parameters_out_of_range_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        paper().set_params(**options).fit(X, Y)
-
-
-def test_a_default_fit_does_not_continue_it():
-    model = paper(max_iter=10).fit(X, Y)
-    model.set_params(**LABRBFRegressor(warm_start=True).get_params(deep=False))
-    with pytest.raises(ValueError, match=r"expected warm_start=False after .*, got True"):
-        model.fit(X, Y)
+        paper(**options).fit(X, Y)

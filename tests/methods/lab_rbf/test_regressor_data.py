@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
-from pliant import LABRBFRegressor
+from pliant import LABRBFAlgorithm, LABRBFRegressor
 from pliant.core import blocks
 from pliant.exceptions import ModelFileError
 from pliant.kernels import Gaussian
@@ -210,7 +210,9 @@ def round_trip(model, path):
 
 
 def test_model_files_pickles_and_clones_keep_the_algorithm(tmp_path):
-    model = LABRBFRegressor.from_paper(8, max_iter=20, random_state=0).fit(X, Y)
+    algorithm = LABRBFAlgorithm(objective="evidence", dtype="float64")
+    options = {"n_members": 1, "max_iter": 2, "random_state": 0}
+    model = LABRBFRegressor(8, algorithm=algorithm, **options).fit(X, Y)
     path = tmp_path / "model.pliant"
     save(model, path)
     copies = load(path), pickle.loads(pickle.dumps(model)), clone(model).fit(X, Y)

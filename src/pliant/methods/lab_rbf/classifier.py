@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.special
+from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
@@ -27,10 +28,10 @@ from pliant.core.validation import (
     positive_rows,
     validate_data,
 )
-from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
-from pliant.methods.lab_rbf.collection import Encode
+from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.collection import Encode, build_table
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
-from pliant.methods.lab_rbf.dense import DenseFit, learn_dense_classes, logistic_fit
+from pliant.methods.lab_rbf.dense import learn_dense_classes, logistic_fit
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.logistic import (
     class_indicators,
@@ -39,11 +40,11 @@ from pliant.methods.lab_rbf.logistic import (
     logistic_path,
 )
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
-from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.model import FLOAT_TYPES, LABRBFModel
 from pliant.methods.lab_rbf.table import Table
 
 
-@documented_as(BaseLABRBF)
+@documented_as(BaseLABRBF, LABRBFModel)
 @dataclass(kw_only=True, eq=False, repr=False)
 class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     """LAB-RBF classifier: a weighted mean of kernel expansions with one score per class.
@@ -125,29 +126,66 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
         deadline = Deadline(progress, self.max_seconds)
-        if isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            fits, _ = self._build_paper_trainer(self.algorithm, table, deadline).train(table)
+        classes = class_indicators(table.Y).argmax(axis=1)
+        layer, loss = self._logistic_layer, _squared_error
+        trainer = self._build_trainer(
+            table, deadline, loss, layer=layer, classes=classes, state=state
+        )
+        if state is None:
+            scales = trainer.choose_scales(table)
+            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
         else:
-            layer = self._logistic_layer
-            trainer = self._build_trainer(table, deadline, _squared_error, layer, state)
-            if state is None:
-                scales = trainer.choose_scales(table)
-                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
-            else:
-                starts = trainer.continue_members(table, state._local_members)
-            fits = trainer.train(table, starts)
-        fits, dense = self._choose_penalty(table, fits), None
-        if not isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            dense = self._learn_dense(table, fits, deadline)
+            starts = trainer.continue_members(table, state._local_members)
+        fits = self._choose_penalty(table, trainer.train(table, starts))
+        sources = self._dense_sources(fits, deadline)
+        dense = learn_dense_classes(table, sources, deadline, self.n_jobs)
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
-        coefficients = self._solve_coefficients(bases, table, deadline)
+        coefficients = _logistic_fits(bases, table, deadline)
         self._store_members(table, fits, dense, coefficients)
         progress.end()
         return self
 
+    @blas_limited
+    @updates
+    def refit_coefficients(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
+    ) -> Self:
+        """Refit the coefficients to new samples, keeping support points, bandwidths and metrics.
+
+        The coefficients of each member minimise the penalised log loss, with its ``alpha_``.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`; the labels are classes of the previous fit.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        table, _ = self._build_table(X, y, sample_weight, refit=True)
+        members = self._widened(table)
+        self._store_refit(table, members, _logistic_fits(members, table))
+        return self
+
+    def _build_table(
+        self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
+    ) -> tuple[Table, Table | None]:
+        """Build the table of the training rows; `refit` keeps the classes.
+
+        Automatic penalties are proportional to the mean weight, so that its size has no effect.
+        """
+        encode, relative = partial(self._encode_arrays, refit=refit), self.alpha == "auto"
+        seed, relative = self.random_state, relative and not refit
+        return build_table(
+            X, y, sample_weight, encode, seed=seed, relative=relative, encoder=self._label_encoder
+        )
+
     def _encode_arrays(
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool
     ) -> tuple[Table, None]:
+        """Validate arrays, and encode the labels."""
         n_min, reset = 1 if refit else 2, not refit
         X, y = validate_data(self, X, y, dtype=FLOAT_TYPES, ensure_min_samples=n_min, reset=reset)
         used, weights, X, y = positive_rows(check_weights(sample_weight, X), X, y)
@@ -172,8 +210,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             raise ValueError(f"expected at least two classes, got one class: {label!r}")
         return table, None
 
-    def _label_encoder(self) -> Callable[[Any], Encode]:
-        return lambda labels: partial(_encode_labels, getattr(self, "classes_", labels))
+    def _label_encoder(self, labels: npt.NDArray[Any]) -> Encode:
+        """Return the encoding of the classes, which are `labels` before the first fit."""
+        return partial(_encode_labels, getattr(self, "classes_", labels))
 
     @property
     def _single_output(self) -> bool:
@@ -182,9 +221,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @property
     def _n_outputs(self) -> int:
         return 1 if self._single_output else len(self.classes_)
-
-    def _class_codes(self, table: Table) -> Indices | None:
-        return np.asarray(class_indicators(table.Y).argmax(axis=1))
 
     def _logistic_layer(self, features: Array, rows: Table, held_out: Array) -> Array:
         """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q)."""
@@ -215,21 +251,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             basis = replace(fit.basis, alpha_=alpha)
             chosen.append(fit._replace(basis=basis, predicted=predicted))
         return chosen
-
-    def _learn_dense(
-        self, table: Table, fits: list[FitState], deadline: Deadline
-    ) -> DenseFit | None:
-        used = self._dense_sources(fits, deadline)
-        return learn_dense_classes(table, used, deadline, self.n_jobs) if used else None
-
-    def _solve_coefficients(
-        self, bases: Sequence[LearnedBasis], table: Table, deadline: Deadline | None = None
-    ) -> list[Coefficients]:
-        is_over = None if deadline is None else (lambda: deadline.is_over)
-        step = -(-len(table) // 20_000)  # rounded up: at most 20 000 rows
-        rows = table.rows(np.arange(0, len(table), step))
-        indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
-        return [logistic_fit(basis, X, indicators, rows.weights, is_over) for basis in bases]
 
     @reads
     @by_partition
@@ -298,6 +319,17 @@ def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
     codes = np.searchsorted(classes, y)
     signs = np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
     return signs[:, 1:] if len(classes) == 2 else signs
+
+
+def _logistic_fits(
+    bases: Sequence[LearnedBasis], table: Table, deadline: Deadline | None = None
+) -> list[Coefficients]:
+    """Fit the coefficients of each basis by logistic regression on at most 20 000 rows."""
+    is_over = None if deadline is None else (lambda: deadline.is_over)
+    step = -(-len(table) // 20_000)  # rounded up
+    rows = table.rows(np.arange(0, len(table), step))
+    indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
+    return [logistic_fit(basis, X, indicators, rows.weights, is_over) for basis in bases]
 
 
 def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_random_state, check_targets
+from pliant.core.validation import check_random_state, check_targets, is_collection
 from pliant.methods.lab_rbf.constants import SAMPLE_ROWS
 from pliant.methods.lab_rbf.table import Sums, Table, add_sums
 
@@ -101,6 +101,30 @@ class DrawnSample(NamedTuple):
             ranges=feature_range,
             targets=targets,
         )
+
+
+def build_table(
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    encode_arrays: Callable[..., tuple[Table, Table | None]],
+    *,
+    seed: Any,
+    relative: bool,
+    encoder: Callable[[Any], Encode] | None = None,
+) -> tuple[Table, Table | None]:
+    """Build the tables of the training rows and the calibration rows of arrays or a collection.
+
+    `encode_arrays` validates arrays and splits them; for the others, see `draw_sample`.
+    """
+    if not is_collection(X):
+        table, reserved = encode_arrays(X, y, sample_weight)
+        return table.without_equal_weights() if relative else table, reserved
+    if y is None:
+        raise ValueError("expected targets y for the Dask collection X, got None")
+    drawn = draw_sample(X, y, sample_weight, seed=seed, encoder=encoder, relative=relative)
+    table, reserved = encode_arrays(*drawn.arrays)
+    return drawn.attach_rows(table, reserved), reserved
 
 
 def draw_sample(

@@ -10,21 +10,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.linalg
 from numpy.random import RandomState
 
-from pliant.core.device import Device
-from pliant.core.estimators import BaseEstimator
-from pliant.core.progress import Deadline, Progress, Result, Status
+from pliant.core.dask import by_partition
+from pliant.core.device import Device, get_device
+from pliant.core.docstrings import documented_as
+from pliant.core.progress import (
+    CallbackSupport,
+    Deadline,
+    FitProgress,
+    Progress,
+    Result,
+    Status,
+    with_callbacks,
+)
+from pliant.core.state import forget_fit, reads, updates
+from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_parameters, one_of, real_number
+from pliant.core.validation import (
+    Constraint,
+    automatic,
+    check_flag,
+    check_job_count,
+    check_parameters,
+    integer,
+    moderate_number,
+    one_of,
+    optional,
+    real_number,
+)
 from pliant.methods.lab_rbf import constants
+from pliant.methods.lab_rbf.collection import build_table
 from pliant.methods.lab_rbf.kernel import PROFILES, Warp
-from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis, Split
+from pliant.methods.lab_rbf.members import LABRBFMember, LearnedBasis
+from pliant.methods.lab_rbf.model import LABRBFModel, RegressionModel
 from pliant.methods.lab_rbf.objective import (
     BandwidthProblem,
     LocalFeatures,
@@ -34,83 +59,172 @@ from pliant.methods.lab_rbf.objective import (
     RowObjective,
 )
 from pliant.methods.lab_rbf.table import Table, feature_limits
-from pliant.methods.lab_rbf.trainer import build_kernel, distinct_rows
+from pliant.methods.lab_rbf.trainer import (
+    build_kernel,
+    distinct_rows,
+    draw_seeds,
+    resolve_support,
+)
 
 ROUNDS = 5
 """Number of rounds that add support points."""
 
 
+@documented_as(
+    LABRBFModel, without=("alpha_, shrinkage_, validation_score_", "feature_relevance_spread_")
+)
 @dataclass(kw_only=True, eq=False, repr=False)
-class LABRBFPaperAlgorithm(BaseEstimator):
-    """Bandwidths learned close to Algorithm 1 of the paper; see `LABRBFRegressor.from_paper`.
+class LABRBFPaperRegressor(CallbackSupport, RegressionModel):
+    """LAB-RBF regressor with bandwidths learned close to Algorithm 1 of the paper.
 
-    Half of the support points are drawn at random. Five rounds add the samples with the largest
-    residuals. Steps of Adam on mini-batches of 128 samples minimise the error of the interpolant of
-    the support points (Eq. 9).
+    f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) interpolates the targets of its support points:
+    c = (K_cc + alpha I)^-1 y_c, where y_c has the mean of all targets subtracted. The bandwidths
+    minimise the mean squared error over all samples (Eq. 9) by steps of Adam on mini-batches of 128
+    samples. Half of the support points are drawn at random; five rounds add the samples with the
+    largest residuals. `LABRBFRegressor` is faster and more accurate.
 
     Parameters
     ----------
+    n_support : int or "auto", default="auto"
+        Maximum number of support points. "auto" is a third of the samples, at most 200. Support
+        points are distinct training samples.
     initial_bandwidth : float, default=1.0
         Initial value of all bandwidths theta, for features scaled to [-1, 1].
     learning_rate : float, default=0.01
         Learning rate of Adam, > 0.
+    alpha : float, default=1e-3
+        Ridge penalty of the interpolant, 1e-12 to 1e12.
+    profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
+        h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the authors' code), or the Matern
+        function with smoothness 3/2 or 5/2.
+    max_iter : int, default=9500
+        Number of steps after the last round; each round has a fifth of it.
+    max_seconds : float, optional
+        Time limit; the fit then stops with the result so far.
+    device : str, default="cpu"
+        "cpu" (NumPy), "cuda" or "cuda:N" (PyTorch on a GPU), "torch" (PyTorch on the CPU).
     dtype : {"float32", "float64"}, default="float32"
         Floating-point type used in training.
+    n_jobs : int, optional
+        Number of threads for predictions.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the support points and the mini-batches.
+    verbose : bool, default=False
+        If True, print the progress of the fit to standard error every two seconds.
+
+    Attributes
+    ----------
+    members_ : list of LABRBFMember
+        The expansion, as the only member.
+    target_low_, target_high_ : arrays of shape (n_outputs,)
+        Minimum and maximum to which predictions are clipped.
+
+    See Also
+    --------
+    LABRBFRegressor : Several expansions, with a linear part and penalties selected on held-out
+        samples.
+
+    Notes
+    -----
+    The printed Algorithm 1 differs: it learns theta instead of log theta^2, samples only points
+    that are not support points, stops at an error tolerance, and subtracts no mean from the target;
+    Appendix D ends with stochastic gradient descent. The sign of its line 8 is corrected here.
+
+    References
+    ----------
+    He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
+    Locally-Adaptive Kernels, Eqs. 1, 8, 9 and Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pliant import LABRBFPaperRegressor
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> y = np.sin(3 * X[:, 0])
+    >>> model = LABRBFPaperRegressor(20, max_iter=300, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_support": automatic(integer(least=1), named=True),
         "initial_bandwidth": real_number(above=0),
         "learning_rate": real_number(above=0),
+        "alpha": moderate_number(),
+        "profile": one_of(PROFILES),
+        "max_iter": integer(least=1),
+        "max_seconds": optional(real_number(above=0)),
         "dtype": one_of(("float32", "float64")),
+        "n_jobs": check_job_count,
+        "verbose": check_flag,
     }
 
+    n_support: int | Literal["auto"] = field(default="auto", kw_only=False)
     initial_bandwidth: float = 1.0
     learning_rate: float = 0.01
+    alpha: float = 1e-3
+    profile: Literal["gaussian", "laplacian", "matern32", "matern52"] = "gaussian"
+    max_iter: int = 9500
+    max_seconds: float | None = None
+    device: str = "cpu"
     dtype: Literal["float32", "float64"] = "float32"
+    n_jobs: int | None = None
+    random_state: int | np.random.RandomState | None = None
+    verbose: bool = False
 
-    def _check_loaded(self) -> None:
+    @blas_limited
+    @updates
+    @with_callbacks
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None) -> Self:
+        """Learn the support points, bandwidths and coefficients.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training points, dense and finite: an array, a memory map, or a Dask collection, of
+            which at most 50 000 rows are drawn.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights >= 0 for the squared errors. Samples with weight zero are ignored.
+
+        Returns
+        -------
+        self
+        """
+        forget_fit(self)
         check_parameters(self)
-
-
-@dataclass(frozen=True, eq=False)
-class PaperTrainer:
-    """Trains the members of one model by the paper's algorithm."""
-
-    algorithm: LABRBFPaperAlgorithm
-    n_support: int
-    profile: str
-    alpha: float  # ridge penalty of the interpolant
-    max_iter: int
-    seeds: Indices  # one per member
-    device: Device
-    deadline: Deadline
-
-    def train(self, table: Table) -> tuple[list[FitState], list[Coefficients]]:
-        """Train all members, or at least one if the fit is stopped."""
-        fits, coefficients = list[FitState](), list[Coefficients]()
-        for seed in self.seeds:
-            if not (fits and self.deadline.stopped):
-                fit, solved = self._train_member(table, RandomState(seed))
-                fits.append(fit)
-                coefficients.append(solved)
-        return fits, coefficients
-
-    def _train_member(self, table: Table, rng: RandomState) -> tuple[FitState, Coefficients]:
-        """Train one member."""
+        seed = self.random_state
+        table, _ = build_table(X, y, sample_weight, self._encode_arrays, seed=seed, relative=False)
+        self.target_low_, self.target_high_ = table.target_range
+        self.target_unit_ = None
+        progress = FitProgress(self, X, y)
+        rng, warp = RandomState(draw_seeds(seed, 1)[0]), Warp.learn(table.X, "raw")
         used = rng.permutation(len(table))[: constants.BANDWIDTH_ROWS].copy()
-        warp, history = Warp.learn(table.X, "raw"), list[float]()
-        rows = table.sample(used, warp)
+        rows, device = table.sample(used, warp), get_device(self.device, self.dtype)
+        training = PaperTraining(self, rows, rng, Deadline(progress, self.max_seconds), device)
+        positions, s = training.add_centres()
+        objective = training.build_objective(positions)
+        s = training.minimise(objective, s, self.max_iter)
+        basis = self._build_basis(table, used[positions], s, warp, training.history)
+        middle, half = table.scale  # the scaled targets are (y - middle) / half
+        coefficients = objective.coefficients(s) * half, middle + half * rows.mean
+        points = table.points(used[: constants.SLOPE_ROWS])
+        self._store(table, [LABRBFMember.build(basis, coefficients, points)], np.ones(1))
+        progress.end()
+        return self
 
-        def record(progress: Progress) -> bool:
-            history.append(progress.objective)
-            return self.deadline(progress)
+    def _encode_arrays(self, X: Any, y: Any, sample_weight: Any) -> tuple[Table, None]:
+        """Validate arrays."""
+        table = Table.from_arrays(*self._validate_arrays(X, y), sample_weight)
+        self._check_varies(table)
+        return table, None
 
-        positions, s = self._add_centres(rows, rng, record)
-        objective = self._build_objective(rows, positions)
-        s = self._minimise(objective, s, self.max_iter, rng, record)
-        c, (middle, half) = objective.coefficients(s), table.scale
-        centres = used[positions]
-        basis = LearnedBasis(
+    def _build_basis(
+        self, table: Table, centres: Indices, s: Array, warp: Warp, history: list[float]
+    ) -> LearnedBasis:
+        """Build the basis with the rows `centres` as support points, and s = log theta^2."""
+        return LearnedBasis(
             kernel_=build_kernel(table.points(centres), s, self.profile, warp),
             warp_=warp,
             limits_=feature_limits(table),
@@ -118,34 +232,59 @@ class PaperTrainer:
             support_=table.numbers[centres],
             n_learned_=len(centres),
             objective_="interpolation",
-            alpha_=self.alpha,
+            alpha_=float(self.alpha),
             shrinkage_=0.0,
             log_penalty_=math.log(self.alpha),
             validation_score_=math.nan,
             objective_history_=np.array(history, dtype=float),
         )
-        # The scaled targets are (y - middle) / half.
-        coefficients = c * half, middle + half * rows.mean
-        return FitState(basis, Split(used, None, used), None, None), coefficients
 
-    def _add_centres(
-        self, rows: Table, rng: RandomState, record: Callable[[Progress], bool]
-    ) -> tuple[Indices, Array]:
+    @reads
+    @by_partition
+    @blas_limited
+    def predict(self, X: npt.ArrayLike) -> Any:
+        """Predict the target of each point, clipped to the range of the training target.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        return self._clip_to_range(self._expand(X))
+
+
+@dataclass(frozen=True, eq=False)
+class PaperTraining:
+    """Selection of the support points, and steps of Adam."""
+
+    parameters: LABRBFPaperRegressor
+    rows: Table  # with transformed features and scaled targets
+    rng: RandomState
+    deadline: Deadline
+    device: Device
+    history: list[float] = field(default_factory=list)  # objective after each step
+
+    def add_centres(self) -> tuple[Indices, Array]:
         """Draw half of the centres, and add rows with the largest residuals (Algorithm 1).
 
         Return the positions of the centres among the rows, and their log theta^2.
         """
+        parameters, rows = self.parameters, self.rows
+        n_support = resolve_support(parameters.n_support, len(rows))
         distinct = distinct_rows(rows.X)
-        n_centres = min(self.n_support, len(distinct))
-        drawn = rng.choice(len(distinct), min((self.n_support + 1) // 2, n_centres), replace=False)
-        positions = distinct[np.sort(drawn)]
-        theta = self.algorithm.initial_bandwidth
+        n_centres = min(n_support, len(distinct))
+        n_drawn = min((n_support + 1) // 2, n_centres)
+        positions = distinct[np.sort(self.rng.choice(len(distinct), n_drawn, replace=False))]
+        theta = parameters.initial_bandwidth
         s = np.full((len(positions), rows.X.shape[1]), 2.0 * math.log(theta))
         s = s.clip(*constants.LOG_SQUARE_RANGE)
         batch = max(1, -(-(n_centres - len(positions)) // ROUNDS))  # rounded up
         while len(positions) < n_centres:
-            objective = self._build_objective(rows, positions)
-            s = self._minimise(objective, s, max(1, self.max_iter // ROUNDS), rng, record)
+            objective = self.build_objective(positions)
+            s = self.minimise(objective, s, max(1, parameters.max_iter // ROUNDS))
             order = _by_error(objective, s)
             new = _distinct_points(rows.X, positions, order[~np.isin(order, positions)])
             new = new[: min(batch, n_centres - len(positions))]
@@ -153,29 +292,36 @@ class PaperTrainer:
             s = np.vstack([s, np.tile(s.mean(axis=0), (len(new), 1))])
         return positions, s
 
-    def _build_objective(self, rows: Table, positions: Indices) -> Interpolation:
+    def build_objective(self, positions: Indices) -> Interpolation:
         """Build the objective for the rows at some positions as centres."""
-        features = LocalFeatures(rows.X[positions], PROFILES[self.profile], False, self.device)
+        rows, parameters = self.rows, self.parameters
+        profile = PROFILES[parameters.profile]
+        features = LocalFeatures(rows.X[positions], profile, False, self.device)
         local = LocalRows.from_arrays(features, rows.X, rows.Y - rows.mean, rows.weights)
         y = self.device.numpy(local.target)
         scale = max(float(np.vdot(y, y)) / len(local), constants.TINY)
-        return Interpolation(local, rows.Y[positions] - rows.mean, self.alpha, scale)
+        return Interpolation(local, rows.Y[positions] - rows.mean, parameters.alpha, scale)
 
-    def _minimise(
-        self,
-        objective: Interpolation,
-        log_squares: Array,
-        max_iter: int,
-        rng: RandomState,
-        record: Callable[[Progress], bool],
-    ) -> Array:
+    def minimise(self, objective: Interpolation, log_squares: Array, max_iter: int) -> Array:
         """Take steps of Adam unless the fit is stopped; return log theta^2."""
         if self.deadline.stopped:
             return log_squares
-        problem, rate = BandwidthProblem(objective), self.algorithm.learning_rate
-        x, n = problem.pack(log_squares, 0.0), len(objective.rows)
-        result = adam(problem, x, n_rows=n, rng=rng, rate=rate, max_iter=max_iter, callback=record)
+        problem = BandwidthProblem(objective)
+        result = adam(
+            problem,
+            problem.pack(log_squares, 0.0),
+            n_rows=len(objective.rows),
+            rng=self.rng,
+            rate=self.parameters.learning_rate,
+            max_iter=max_iter,
+            callback=self._record,
+        )
         return problem.unpack(result.x)[0]
+
+    def _record(self, progress: Progress) -> bool:
+        """Record the objective, and return True if the fit must stop."""
+        self.history.append(progress.objective)
+        return self.deadline(progress)
 
 
 def _by_error(objective: Interpolation, log_squares: Array) -> Indices:

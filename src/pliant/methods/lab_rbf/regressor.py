@@ -14,20 +14,19 @@ et al. 2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import compress
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
-from pliant.core.estimators import MultiOutputMixin, RegressorMixin
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
@@ -37,34 +36,24 @@ from pliant.core.validation import (
     check_parameters,
     check_random_state,
     check_share,
-    check_targets,
-    check_varies,
-    check_vector,
     is_collection,
     optional,
-    validate_data,
 )
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.base import FLOAT_TYPES, BaseLABRBF
-from pliant.methods.lab_rbf.collection import draw_sample
-from pliant.methods.lab_rbf.dense import DenseFit, dense_fit, learn_dense, moved_to
+from pliant.methods.lab_rbf.base import BaseLABRBF
+from pliant.methods.lab_rbf.collection import build_table, draw_sample
+from pliant.methods.lab_rbf.dense import dense_fit, learn_dense, moved_to
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import (
-    Coefficients,
-    FitState,
-    LearnedBasis,
-    contributing,
-    ridge_fits,
-)
-from pliant.methods.lab_rbf.paper import LABRBFPaperAlgorithm
+from pliant.methods.lab_rbf.members import contributing, ridge_fits
+from pliant.methods.lab_rbf.model import LABRBFModel, RegressionModel, from_scale
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
 
 
-@documented_as(BaseLABRBF)
+@documented_as(BaseLABRBF, LABRBFModel)
 @dataclass(kw_only=True, eq=False, repr=False)
-class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
+class LABRBFRegressor(RegressionModel, BaseLABRBF):
     """LAB-RBF regressor: a weighted mean of expansions with bandwidths for each support point.
 
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
@@ -92,6 +81,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     See Also
     --------
+    LABRBFPaperRegressor : The paper's algorithm.
     AsymmetricKernelRidge : Ridge regression with any asymmetric kernel.
 
     Notes
@@ -105,13 +95,10 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     to all rows, and the rest of the model to a random sample of at most 50 000 rows from all
     partitions. Predictions for a collection are lazy dask arrays, computed partition by partition.
 
-    `from_paper` builds a model close to the paper's algorithm.
-
     References
     ----------
     He, He, Shi, Huang, Suykens: Enhancing Kernel Flexibility via Learning Asymmetric
-    Locally-Adaptive Kernels, Eqs. 1, 8, 9 and Algorithm 1 (with the sign of its line 8
-    corrected; `from_paper` lists other differences).
+    Locally-Adaptive Kernels, Eq. 1; `LABRBFPaperRegressor` follows the paper's algorithm.
 
     Examples
     --------
@@ -128,50 +115,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
 
     calibration: float | None = None
 
-    target_low_: Array = field(init=False)
-    target_high_: Array = field(init=False)
-    target_unit_: Array | None = field(init=False)
     error_model_: LABRBFErrorModel | None = field(init=False)
-    single_output_: bool = field(init=False)
-    n_outputs_: int = field(init=False)
-
-    @classmethod
-    def from_paper(
-        cls,
-        n_support: int | Literal["auto"] = "auto",
-        *,
-        initial_bandwidth: float = 1.0,
-        learning_rate: float = 0.01,
-        **parameters: Any,
-    ) -> Self:
-        """Build a regressor close to the paper's algorithm.
-
-        A single member interpolates its support points (Eq. 9). Training uses Adam on mini-batches
-        of 128 samples, and adds support points at the largest errors in five rounds. The printed
-        Algorithm 1 differs: it learns theta instead of log theta^2, samples only points that are
-        not support points, stops at an error tolerance, and subtracts no mean from the target;
-        Appendix D ends with stochastic gradient descent.
-
-        Parameters
-        ----------
-        n_support : int or "auto", default="auto"
-            Number of support points.
-        initial_bandwidth : float, default=1.0
-            Initial value of all bandwidths theta, for features scaled to [-1, 1].
-        learning_rate : float, default=0.01
-            Learning rate of Adam.
-        **parameters
-            Other constructor parameters; ``max_iter`` defaults to 9500 and ``alpha`` to 1e-3.
-
-        Returns
-        -------
-        LABRBFRegressor
-        """
-        algorithm = LABRBFPaperAlgorithm(
-            initial_bandwidth=initial_bandwidth, learning_rate=learning_rate
-        )
-        paper = {"n_members": 1, "transforms": None, "alpha": 1e-3, "validation_fraction": 0.0}
-        return cls(n_support, algorithm=algorithm, **{**paper, "max_iter": 9500, **parameters})
 
     @blas_limited
     @updates
@@ -211,23 +155,19 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
         deadline = Deadline(progress, self.max_seconds)
-        if isinstance(self.algorithm, LABRBFPaperAlgorithm):
-            paper = self._build_paper_trainer(self.algorithm, table, deadline)
-            fits, coefficients = paper.train(table)
-            dense = None
+        trainer = self._build_trainer(table, deadline, self._loss, state=state)
+        if state is None:
+            scales = trainer.choose_scales(table)
+            table = self._choose_target(table, trainer, scales[0])
+            starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
         else:
-            trainer = self._build_trainer(table, deadline, self._loss, state=state)
-            if state is None:
-                scales = trainer.choose_scales(table)
-                table = self._choose_target(table, trainer, scales[0])
-                starts = trainer.choose_starts(table, [Warp.learn(table.X, s) for s in scales])
-            else:
-                table = table.with_asinh(state.target_unit_)
-                starts = trainer.continue_members(table, state._local_members)
-            fits = trainer.train(table, starts)
-            dense = self._learn_dense(table, fits, deadline)
-            bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
-            coefficients = self._solve_coefficients(bases, table)
+            table = table.with_asinh(state.target_unit_)
+            starts = trainer.continue_members(table, state._local_members)
+        fits = trainer.train(table, starts)
+        dense = learn_dense(table, self._dense_sources(fits, deadline), deadline, self.n_jobs)
+        coefficients = ridge_fits([fit.basis for fit in fits], table, self.n_jobs)
+        if dense is not None:
+            coefficients += [dense_fit(basis, table) for basis in dense.bases]
         self.target_unit_ = table.unit
         self._store_members(table, fits, dense, coefficients)
         used = list(compress(fits, contributing(fits)))
@@ -237,41 +177,63 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         progress.end()
         return self
 
+    @blas_limited
+    @updates
+    def refit_coefficients(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: Any = None
+    ) -> Self:
+        """Refit the coefficients to new samples, keeping the bandwidths and metrics.
+
+        The coefficients of each local member minimise the ridge objective with its ``alpha_``, in
+        one pass over blocks of samples; its support points stay. The new samples become the support
+        points of the dense members. Any calibration of the intervals becomes invalid and is
+        deleted; call `calibrate` again.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        table, _ = self._build_table(X, y, sample_weight, refit=True)
+        self.target_low_, self.target_high_ = table.target_range
+        if self.error_model_ is not None and self.error_model_.exact:
+            self.error_model_ = None
+        table, members = table.with_asinh(self.target_unit_), self._widened(table)
+        local = [member for member in members if member.objective_ != "dense"]
+        dense = [moved_to(member, table) for member in members if member.objective_ == "dense"]
+        coefficients = ridge_fits(local, table, self.n_jobs)
+        coefficients += [dense_fit(basis, table) for basis in dense]
+        self._store_refit(table, local + dense, coefficients)
+        return self
+
+    def _build_table(
+        self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
+    ) -> tuple[Table, Table | None]:
+        """Build the tables of training and calibration rows; `refit` keeps the number of outputs.
+
+        Automatic penalties are proportional to the mean weight, so that its size has no effect.
+        """
+        encode, relative = partial(self._encode_arrays, refit=refit), self.alpha == "auto"
+        seed, relative = self.random_state, relative and not refit
+        return build_table(X, y, sample_weight, encode, seed=seed, relative=relative)
+
     def _encode_arrays(
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool
     ) -> tuple[Table, Table | None]:
+        """Validate arrays, and reserve the calibration rows."""
         X, Y = self._validate_arrays(X, y, reset=not refit)
         table, reserved = Table.from_arrays(X, Y, sample_weight), None
         if refit:
             return table, None
         if self.calibration is not None:
             table, reserved = self._split_calibration(table, self.calibration)
-        for k, column in enumerate(table.Y.T):
-            name = "y" if self.single_output_ else f"y[:, {k}]"
-            check_varies(name, column, float(np.ptp(column)) / 2, constants.MIN_HALF_RANGE)
+        self._check_varies(table)
         return table, reserved
-
-    def _validate_arrays(self, X: Any, y: Any, *, reset: bool = True) -> tuple[Array, Array]:
-        """Validate the points and targets; return targets of shape (n_samples, n_outputs)."""
-        if np.asarray(y).dtype.kind in "SUmM" or scipy.sparse.issparse(y):
-            check_targets(y)  # raises an error that names y
-        options = {"dtype": FLOAT_TYPES, "y_numeric": True, "multi_output": True, "reset": reset}
-        X, y = validate_data(self, X, y, ensure_min_samples=2, **options)
-        Y = check_targets(y)
-        if reset:
-            self.single_output_, self.n_outputs_ = Y.ndim == 1, Y[:1].size
-        Y = Y.reshape(len(Y), -1)
-        if Y.shape[1] != self.n_outputs_:
-            raise ValueError(f"expected y with {self.n_outputs_} outputs, got {Y.shape[1]}")
-        return X, Y
-
-    @property
-    def _single_output(self) -> bool:
-        return self.single_output_
-
-    @property
-    def _n_outputs(self) -> int:
-        return self.n_outputs_
 
     def _choose_target(self, table: Table, trainer: Trainer, scale: str) -> Table:
         """Return the table, with asinh(y / u) if that lowers the held-out loss enough."""
@@ -289,40 +251,17 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
     def _loss(self, table: Table, rows: Indices) -> Callable[[Array], float]:
         """Build the mean squared error in the units of y, relative to the error of a constant."""
         weights, half_range = table.weights_of(rows), self.target_high_ / 2 - self.target_low_ / 2
-        y, (middle, half) = _from_scale(table.Y[rows], table.unit) / half_range, table.scale
+        y, (middle, half) = from_scale(table.Y[rows], table.unit) / half_range, table.scale
         errors = (y - np.average(y, axis=0, weights=weights)) ** 2
         variance = float(np.average(errors, axis=0, weights=weights).sum()) or 1.0
 
         def loss(predicted: Array) -> float:
             """Compute the loss of predictions on [-1, 1], shape (n, q)."""
-            p = _from_scale(middle + half * predicted.clip(-1.0, 1.0), table.unit)
+            p = from_scale(middle + half * predicted.clip(-1.0, 1.0), table.unit)
             squares = (p / half_range - y) ** 2
             return float(np.average(squares, axis=0, weights=weights).sum()) / variance
 
         return loss
-
-    def _learn_dense(
-        self, table: Table, fits: list[FitState], deadline: Deadline
-    ) -> DenseFit | None:
-        used = self._dense_sources(fits, deadline)
-        return learn_dense(table, used, deadline, self.n_jobs) if used else None
-
-    def _moved(self, basis: LearnedBasis, table: Table) -> LearnedBasis:
-        return moved_to(basis, table) if basis.objective_ == "dense" else basis
-
-    def _solve_coefficients(
-        self, bases: Sequence[LearnedBasis], table: Table
-    ) -> list[Coefficients]:
-        local = [basis for basis in bases if basis.objective_ != "dense"]
-        dense = [basis for basis in bases if basis.objective_ == "dense"]
-        return ridge_fits(local, table, self.n_jobs) + [dense_fit(basis, table) for basis in dense]
-
-    def _set_target(self, table: Table) -> Table:
-        """Store the new target range, delete any calibration, and transform targets as in `fit`."""
-        self.target_low_, self.target_high_ = table.target_range
-        if self.error_model_ is not None and self.error_model_.exact:
-            self.error_model_ = None
-        return table.with_asinh(self.target_unit_)
 
     @reads
     @by_partition
@@ -350,8 +289,8 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         if unit is None:
             std = scale * np.sqrt((z**2).mean(axis=0))
         else:  # rms deviation of u sinh(f + s z) from u sinh(f) over a sample of z
-            centre = _from_scale(mean, unit)
-            deviations = (_from_scale(mean + scale * each, unit) - centre for each in z)
+            centre = from_scale(mean, unit)
+            deviations = (from_scale(mean + scale * each, unit) - centre for each in z)
             std = np.sqrt(sum(each**2 for each in deviations) / len(z))
         return self._clip_to_range(mean), self._squeeze(std)
 
@@ -420,7 +359,7 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         scale = errors.scale(spread)
         z = [errors.quantile(float(p)) for p in probabilities.ravel()]
         unit = self.target_unit_
-        quantiles = np.stack([_from_scale(mean + scale * each, unit) for each in z], axis=-1)
+        quantiles = np.stack([from_scale(mean + scale * each, unit) for each in z], axis=-1)
         if probabilities.ndim == 0:
             quantiles = quantiles[..., 0]
         return np.asarray(self._squeeze(quantiles))
@@ -514,30 +453,9 @@ class LABRBFRegressor(MultiOutputMixin, RegressorMixin, BaseLABRBF):
         reserved, rest = np.sort(order[:n_reserved]), np.sort(order[n_reserved:])
         return table.rows(rest), table.rows(reserved)
 
-    def _clip_to_range(self, mean: Array) -> Array:
-        """Convert means to the units of y, and clip them to the target range."""
-        predicted = _from_scale(mean, self.target_unit_)
-        return self._squeeze(predicted.clip(self.target_low_, self.target_high_))
-
     def _check_loaded(self) -> None:
         errors: object = self.error_model_
         shape = np.shape(getattr(errors, "errors", ()))
         if errors is not None and shape[1:] != (self.n_outputs_,):
             raise ValueError(f"expected error_model_ with {self.n_outputs_} outputs, or None")
-        unit, single = self.target_unit_, self.single_output_
-        if unit is not None and not check_vector("target_unit_", unit, self.n_outputs_).min() > 0:
-            raise ValueError(f"expected target_unit_ > 0 or None, got {unit!r:.80}")
-        if single not in (False, self.n_outputs_ == 1):
-            raise ValueError(f"expected single_output_ True or False, got {single!r:.80}")
         super()._check_loaded()
-        low = check_vector("target_low_", self.target_low_, self.n_outputs_)
-        high = check_vector("target_high_", self.target_high_, self.n_outputs_)
-        if not (low <= high).all():
-            raise ValueError("expected target_low_ <= target_high_")
-
-
-def _from_scale(f: Array, unit: Array | None) -> Array:
-    """Convert values on the scale of the fit to the units of y: u sinh(f), or f without a unit."""
-    if unit is None:
-        return f
-    return np.asarray(unit * np.sinh(f))  # predictions are then clipped to the target's range

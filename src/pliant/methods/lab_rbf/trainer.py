@@ -24,6 +24,7 @@ from pliant.core.device import Device
 from pliant.core.progress import Deadline, Progress
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
+from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import (
@@ -72,6 +73,17 @@ class MemberSettings:
     profile: str  # key of `PROFILES`
     max_iter: int
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
+
+
+def draw_seeds(random_state: int | RandomState | None, n_members: int) -> Indices:
+    """Draw one seed per member."""
+    rng = check_random_state(random_state)
+    return rng.randint(2**31 - 1, size=n_members).astype(np.intp)
+
+
+def resolve_support(n_support: int | Literal["auto"], n_rows: int) -> int:
+    """Return the number of support points with learned bandwidths."""
+    return max(1, min(200, n_rows // 3)) if n_support == "auto" else int(n_support)
 
 
 class MemberStart(NamedTuple):
@@ -209,8 +221,7 @@ class Trainer:
         starts = []
         for k, (member, settings) in enumerate(zip(members, self.settings, strict=False)):
             rng, warp, split = RandomState(self.seeds[k]), member.warp_, self._split(len(table), k)
-            # `_check_warm_start` refuses "interpolation", and dense members are learned anew.
-            assert member.objective_ in ("ridge", "evidence")
+            assert member.objective_ in ("ridge", "evidence")  # dense members are learned anew
             objective, linear, profile = member.objective_, member.linear_, member.kernel_.profile
             settings = replace(settings, objective=objective, linear=linear, profile=profile)
             s = 2.0 * np.log(member.mapped_bandwidths()[: member.n_learned_])  # log 0 for constants
