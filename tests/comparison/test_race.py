@@ -23,7 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
-from pliant.tables.comparison import cells
+from pliant.tables.comparison import cells, comparing
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import (
     close_all,
@@ -33,7 +33,7 @@ from pliant.tables.comparison.cells import (
     perform_apart,
     warm_up,
 )
-from pliant.tables.comparison.comparing import _affordable_folds, compare_sample, fit_within
+from pliant.tables.comparison.comparing import compare_sample, fit_within
 from pliant.tables.comparison.contenders import contenders_for
 from pliant.tables.comparison.journal import Journal
 from pliant.tables.comparison.protocol import Cell, Protocol
@@ -445,13 +445,69 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
 
 @pytest.mark.parametrize(
     ("folds", "left", "expected"),
-    [
-        *((5, None, 5), (5, 51.0, 5), (5, 49.0, 3), (5, 26.0, 3), (5, 24.0, 0)),
-        *((10, 113.0, 10), (10, 112.0, 3), (2, 13.0, 2), (2, 12.0, 0)),
-    ],
+    [(5, 81.0, True), (5, 79.0, False), (2, 21.0, True), (2, 19.0, False)],
 )
-def test_a_budget_chooses_the_folds(folds, left, expected):
-    assert _affordable_folds(folds, 10.0, left) == expected
+def test_folds_take_at_most_half_of_the_time_left(folds, left, expected):
+    assert comparing._has_time_for_folds(folds, 10.0, left) == expected
+
+
+@pytest.fixture
+def short_of_time(monkeypatch):
+    """Compare LAB-RBF, linear models and the dummy in this process, without folds of LAB-RBF."""
+    ran = []
+
+    def spy(sample, protocol, method, cell, *_):
+        ran.append(cell)
+        return perform(sample, protocol, method, cell)
+
+    def fit_all(sample, protocol, method, *_):
+        return fit_here(sample, protocol, [method], np.arange(len(sample.y)))[0]
+
+    few = replace(METHODS["lab-rbf"], given={"max_iter": 5})
+    methods = [BASELINES["dummy"], BASELINES["linear"], few]
+    monkeypatch.setattr(comparing, "_has_time_for_folds", lambda *_: False)
+    monkeypatch.setattr(comparing, "methods_of", lambda *_: methods)
+    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", spy)
+    monkeypatch.setattr("pliant.tables.comparison.race.fit_whole", fit_all)
+    monkeypatch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
+    return ran
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_without_time_for_folds_members_score_the_rows_that_they_held_out(task, short_of_time):
+    """LAB-RBF is fitted once, and the blend has its weights from those rows."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(150, 2))
+    signal = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * rng.normal(size=150)
+    sample = Sample.of(X, (signal > 0).astype(int) if task == "classification" else signal)
+    found = fit_within(600.0, sample, Protocol(folds=5, repeats=1, seed=3), 1)
+    assert {cell.method for cell in short_of_time} == {"dummy", "linear"}
+    assert len(short_of_time) == 6  # three folds
+    result = found.result
+    own = [each for each in result.records if each["method"] == "lab-rbf"]
+    held_out = last_step(result.source.fitted["lab-rbf"].own)._held_out
+    rows = np.concatenate([each["kept"]["rows"] for each in own])
+    np.testing.assert_array_equal(np.sort(rows), held_out.rows)
+    kept = dict(zip(held_out.rows, held_out.values, strict=True))
+    for each in own:
+        values = [kept[row] for row in each["kept"]["rows"]]
+        np.testing.assert_array_equal(np.ravel(each["kept"]["values"]), np.ravel(values))
+    metric = "accuracy" if task == "classification" else "r2"
+    assert min(each["scores"][metric] for each in own) > 0.5
+    assert result.standings(metric)[0].method.name == "lab-rbf"
+    assert result.weights["lab-rbf"] > 0.5
+    assert result.history[0].added == "lab-rbf"
+    assert any("members held out" in note for note in result.sample["notes"])
+    assert np.isin(result.blend.rows, held_out.rows).all()
+    assert found.model.predict(X).shape == (150,)
+
+
+def test_members_do_not_score_rows_of_groups_or_of_time(sample, short_of_time):
+    grouped = replace(sample, groups=np.arange(60) % 12)
+    found = fit_within(600.0, grouped, PROTOCOL, 1)
+    assert found.result is None
+    assert "suffices for LAB-RBF alone" in found.note
+    assert not short_of_time
 
 
 @pytest.mark.usefixtures("apart")

@@ -293,6 +293,18 @@ def test_consecutive_members_hold_out_different_rows(n_members, rounds):
     assert not parts
 
 
+def test_rows_are_classified_by_the_members_that_held_them_out():
+    points, y = table(n=200, classes=3)
+    model = quick(n_members=10).fit(points, y)
+    rows, probabilities = model._held_out
+    assert len(rows) > 150  # a row of each class is never held out by a member
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+    accuracy = np.mean(model.classes_[probabilities.argmax(axis=1)] == y[rows])
+    new, labels = table(n=400, classes=3, seed=9)
+    assert abs(accuracy - model.score(new, labels)) < 0.12
+    assert accuracy < model.score(points, y)
+
+
 @pytest.mark.filterwarnings("ignore:The number of unique classes")
 @pytest.mark.parametrize("n", [2, 30])
 def test_classes_of_one_sample_are_learned(n):

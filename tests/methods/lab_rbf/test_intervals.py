@@ -1,6 +1,8 @@
 """Prediction intervals of LAB-RBF, compared to naive twins, and their coverage by simulation."""
 
 import math
+import pickle
+from copy import copy
 from functools import cache
 from itertools import combinations
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import r2_score
 
 from pliant import LABRBFRegressor
 from pliant.methods import LABRBFErrorModel
@@ -63,7 +66,7 @@ def naive_errors(target, predicted, after):
     size = np.mean(np.square(errors))
     noise = max(size - np.mean((ratio * np.array(spreads)) ** 2), MIN_NOISE_SHARE * size)
     s = np.sqrt(noise + (ratio * np.array(spreads)) ** 2)
-    return math.sqrt(noise), ratio, np.sort(np.array(errors) / s)
+    return math.sqrt(noise), ratio, np.sort(np.array(errors) / s), errors
 
 
 @given(st.integers(0, 10**6), st.integers(2, 5), st.integers(3, 40))
@@ -75,9 +78,39 @@ def test_scaled_errors_match_the_naive_twin(seed, m, n):
     predicted[0, np.isnan(predicted).all(axis=0)] = 0.0
     target, after = rng.normal(size=n), rng.normal(scale=0.3, size=(m, n))
     ours = intervals._scaled_errors(target, predicted, after)
-    noise, ratio, errors = naive_errors(target, predicted, after)
+    noise, ratio, errors, mean_errors = naive_errors(target, predicted, after)
+    np.testing.assert_allclose(ours[3], mean_errors, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(ours[:2], [noise, ratio], rtol=1e-10)
     np.testing.assert_allclose(np.sort(ours[2]), errors, rtol=1e-10, atol=1e-12)
+
+
+# Predictions of rows by the members that held them out
+
+
+def test_one_member_predicts_the_rows_of_its_held_out_score():
+    model = fitted(n_members=1, dense=False)
+    rows, values = model._held_out
+    assert len(rows) == 24
+    score = r2_score(Y[rows], values[:, 0])
+    np.testing.assert_allclose(score, model.validation_score_[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_all_rows_are_held_out_by_ten_members_and_predicted_as_well_as_new_ones(dense):
+    X, y = table(300, seed=2)
+    model = LABRBFRegressor(**{**QUICK, "n_members": 10}, dense=dense).fit(X, y)
+    rows, values = model._held_out
+    np.testing.assert_array_equal(rows, np.arange(300))
+    held_out, new = np.mean((y - values[:, 0]) ** 2), np.mean((NEW_Y - model.predict(NEW)) ** 2)
+    assert 0.75 < held_out / new < 1.35
+
+
+def test_held_out_predictions_stay_in_the_process_and_end_with_a_refit():
+    model = fitted(n_members=2)
+    assert model._held_out is not None
+    assert pickle.loads(pickle.dumps(model))._held_out is None
+    model = copy(model).refit_coefficients(X, Y)
+    assert model._held_out is None
 
 
 # Quantiles

@@ -314,5 +314,5 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
     ) -> None:
         """Store the members with new coefficients."""
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
-        solved = zip(bases, coefficients, strict=True)
+        solved, self._held_out = zip(bases, coefficients, strict=True), None
         self.members_ = [LABRBFMember.build(basis, each, points) for basis, each in solved]

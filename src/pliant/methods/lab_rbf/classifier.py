@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import compress
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -31,7 +32,12 @@ from pliant.core.validation import (
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.collection import Encode, build_table
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
-from pliant.methods.lab_rbf.dense import learn_dense_classes, logistic_fit
+from pliant.methods.lab_rbf.dense import (
+    DenseFit,
+    held_out_rows,
+    learn_dense_classes,
+    logistic_fit,
+)
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.logistic import (
     class_indicators,
@@ -39,7 +45,13 @@ from pliant.methods.lab_rbf.logistic import (
     log_softmax,
     logistic_path,
 )
-from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
+from pliant.methods.lab_rbf.members import (
+    Coefficients,
+    FitState,
+    HeldOut,
+    LearnedBasis,
+    contributing,
+)
 from pliant.methods.lab_rbf.model import FLOAT_TYPES, LABRBFModel
 from pliant.methods.lab_rbf.table import Table
 
@@ -142,6 +154,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
         coefficients = _logistic_fits(bases, table, deadline)
         self._store_members(table, fits, dense, coefficients)
+        used = list(compress(fits, contributing(fits))) if dense is None else sources
+        self._held_out = _held_out_probabilities(table, used, dense)
         progress.end()
         return self
 
@@ -330,6 +344,27 @@ def _logistic_fits(
     rows = table.rows(np.arange(0, len(table), step))
     indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
     return [logistic_fit(basis, X, indicators, rows.weights, is_over) for basis in bases]
+
+
+def _held_out_probabilities(
+    table: Table, fits: Sequence[FitState], dense: DenseFit | None
+) -> HeldOut | None:
+    """Compute the softmax of the mean scores of members that held a row out."""
+    tried = [fit for fit in fits if fit.layer_output is not None]
+    if not tried:
+        return None
+    parts = held_out_rows(tried)
+    rows = np.unique(np.concatenate(parts))
+    sums, counts = np.zeros((len(rows), table.Y.shape[1])), np.zeros((len(rows), 1))
+    for k, (fit, part) in enumerate(zip(tried, parts, strict=True)):
+        scores = np.asarray(fit.predicted)[: len(part)]
+        if dense is not None:
+            scores = (1.0 - dense.weight) * scores + dense.weight * dense.predicted[k]
+        places = np.searchsorted(rows, part)
+        sums[places] += scores
+        counts[places] += 1
+    probabilities = scipy.special.softmax(class_scores(sums / counts), axis=1)
+    return HeldOut(table.numbers[rows], probabilities)
 
 
 def _squared_error(table: Table, rows: Indices) -> Callable[[Array], float]:

@@ -18,7 +18,7 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_vector
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.dense import DenseFit
-from pliant.methods.lab_rbf.members import FitState
+from pliant.methods.lab_rbf.members import FitState, HeldOut
 from pliant.methods.lab_rbf.table import Table
 
 
@@ -109,10 +109,12 @@ def fit_error_model(
     fits: Sequence[FitState],
     dense: DenseFit | None,
     pairs: Callable[[Array], Array],
-) -> LABRBFErrorModel | None:
+) -> tuple[LABRBFErrorModel, HeldOut] | None:
     """Fit the error model to the rows held out; return None without such rows.
 
-    A pair is a local member with its dense one, and `pairs` computes their predictions.
+    A pair is a local member with its dense one, and `pairs` computes their predictions. The errors
+    of the held-out predictions, on the scale of the fit, have the size of those of the mean of all
+    members.
     """
     splits = [fit.split.held_out for fit in fits]
     held_out = [rows[: constants.ERROR_ROWS] for rows in splits if rows is not None]
@@ -130,17 +132,21 @@ def fit_error_model(
     final = (pairs(points) - middle) / half
     outputs = range(target.shape[1])
     models = [_scaled_errors(target[:, j], predicted[..., j], final[..., j]) for j in outputs]
-    noise, ratio, errors = zip(*models, strict=True)
+    noise, ratio, errors, mean_errors = zip(*models, strict=True)
+    held_out_mean = middle + half * (target - np.stack(mean_errors, axis=1))
     z, weights = np.stack(errors, axis=1), table.weights_of(rows)
     z *= 1.0 + constants.OPTIMISM / len(table)
     order = np.argsort(z, axis=0, kind="stable")
     z = np.take_along_axis(z, order, axis=0)
     weights = None if weights is None else weights[order]
-    return LABRBFErrorModel(half, np.array(noise), np.array(ratio), z, weights, exact=False)
+    model = LABRBFErrorModel(half, np.array(noise), np.array(ratio), z, weights, exact=False)
+    return model, HeldOut(table.numbers[rows], held_out_mean)
 
 
-def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float, float, Array]:
-    """Compute noise, ratio and z of n rows from held-out and final predictions, shape (m, n)."""
+def _scaled_errors(
+    target: Array, predicted: Array, final: Array
+) -> tuple[float, float, Array, Array]:
+    """Compute noise, ratio, z and the errors from held-out and final predictions, shape (m, n)."""
     held_out = ~np.isnan(predicted)
     count = held_out.sum(axis=0)  # k, the number of members that hold out each row, >= 1
     m = len(held_out)
@@ -168,4 +174,5 @@ def _scaled_errors(target: Array, predicted: Array, final: Array) -> tuple[float
     # Match the mean of s^2 = noise^2 + (ratio spread)^2 to the mean squared error.
     min_noise = max(constants.MIN_NOISE_SHARE * mse, constants.TINY)
     noise = max(mse - float(np.mean((ratio * spread) ** 2)), min_noise)
-    return math.sqrt(noise), ratio, mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
+    z = mean_errors / np.sqrt(noise + (ratio * spread) ** 2)
+    return math.sqrt(noise), ratio, z, mean_errors

@@ -178,6 +178,16 @@ class FitState(NamedTuple):
     metrics: Metrics | None = None  # learned from the training rows, None if none are held out
 
 
+class HeldOut(NamedTuple):
+    """Predictions of rows by members that held them out, as accurate as those of the model.
+
+    They are numbers of shape (n, n_outputs), or probabilities of shape (n, n_classes).
+    """
+
+    rows: Indices  # row numbers in the training data
+    values: Array
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
     """LAB-RBF expansion f(t) = K(t, C) c + u(t)'v + b; `LABRBFRegressor` averages several.

@@ -34,6 +34,7 @@ from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import JoinedRBFKernel, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
+    HeldOut,
     LABRBFMember,
     correlated_pairs,
     join_kernels,
@@ -96,6 +97,8 @@ class LABRBFModel(BaseEstimator):
         Total number of solver steps over all members and stages.
     """
 
+    _held_out: HeldOut | None = None  # of the last fit, in the process that trained the model
+
     n_jobs: int | None
     members_: list[LABRBFMember]
     weights_: Array
@@ -114,13 +117,18 @@ class LABRBFModel(BaseEstimator):
 
     def _store(self, table: Table, members: list[LABRBFMember], weights: Array) -> None:
         """Store the members and their weights; correlate the features of the training rows."""
-        self.members_, self.weights_ = members, weights
+        self.members_, self.weights_, self._held_out = members, weights, None
         self.n_iter_ = max(1, sum(len(member.objective_history_) for member in members))
         # Correlate the 1000 most relevant features on 1000 training rows.
         rows = np.linspace(0, len(table) - 1, min(len(table), 1000)).astype(np.intp)
         features = np.sort(np.argsort(-self.feature_relevance_, kind="stable")[:1000])
         pairs = correlated_pairs(table.points(rows)[:, features])
         self.correlated_features_ = features[pairs]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes, without the held-out predictions of the last fit."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_held_out"}
 
     @property
     def _local_members(self) -> list[LABRBFMember]:

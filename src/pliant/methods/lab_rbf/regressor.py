@@ -45,7 +45,7 @@ from pliant.methods.lab_rbf.collection import build_table, draw_sample
 from pliant.methods.lab_rbf.dense import dense_fit, learn_dense, moved_to
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
-from pliant.methods.lab_rbf.members import contributing, ridge_fits
+from pliant.methods.lab_rbf.members import HeldOut, contributing, ridge_fits
 from pliant.methods.lab_rbf.model import LABRBFModel, RegressionModel, from_scale
 from pliant.methods.lab_rbf.table import Table
 from pliant.methods.lab_rbf.trainer import Trainer
@@ -171,7 +171,11 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self.target_unit_ = table.unit
         self._store_members(table, fits, dense, coefficients)
         used = list(compress(fits, contributing(fits)))
-        self.error_model_ = fit_error_model(table, used, dense, self._member_pairs)
+        self.error_model_ = None
+        if found := fit_error_model(table, used, dense, self._member_pairs):
+            self.error_model_, (rows, mean) = found
+            predicted = from_scale(mean, self.target_unit_)
+            self._held_out = HeldOut(rows, predicted.clip(self.target_low_, self.target_high_))
         if calibration is not None:
             self._calibrate(calibration.X, calibration.Y)
         progress.end()

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
@@ -38,7 +39,7 @@ from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_share
 from pliant.records.estimators import check_classes, check_part, check_same_classes
 from pliant.records.form import Part, check_form
-from pliant.tables.comparison.metrics import Metric, Predictions, metrics_of
+from pliant.tables.comparison.metrics import Metric, as_predictions, metrics_of
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Place, Record
 from pliant.tables.comparison.standings import Cells, Standing, scores_of
 
@@ -170,8 +171,9 @@ def learn_blend(
         return None
     trusted = names.index(DEFAULT) if DEFAULT in names else None
     labels = None if classes is None else np.array(classes)
-    values = {p: np.stack([_stored(cells[name][p], "values") for name in names]) for p in common}
-    rows = {p: _stored(cells[names[0]][p], "rows").astype(np.intp) for p in common}
+    rows, values = dict[Place, Indices](), dict[Place, Array]()
+    for place in common:
+        rows[place], values[place] = _in_common([cells[name][place] for name in names])
     y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
 
     def clipped(each: Array, target: npt.NDArray[Any]) -> Array:
@@ -194,7 +196,7 @@ def learn_blend(
         seen = np.concatenate([y[p] for p in learned])
         held_out.append(np.tensordot(weights_from(learned), clipped(values[place], seen), 1))
         if others:
-            predictions = _predictions(held_out[-1], labels)
+            predictions = as_predictions(held_out[-1], labels)
             scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
     final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
     chosen = {name: weight for name, weight in final if weight > 0}
@@ -229,18 +231,24 @@ def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | No
     return -np.log(np.clip(true, SMALLEST, 1.0))
 
 
+def _in_common(records: Sequence[Record]) -> tuple[Indices, Array]:
+    """Return the rows that all records predict, and their predictions, shape (n_records, n, ...).
+
+    LAB-RBF may predict fewer rows of a fold than the others, see `held_out_records`.
+    """
+    stored = [_stored(record, "rows").astype(np.intp) for record in records]
+    rows = reduce(np.intersect1d, stored)  # sorted
+    values = []
+    for record, own in zip(records, stored, strict=True):
+        order = np.argsort(own, kind="stable")
+        values.append(_stored(record, "values")[order[np.isin(own[order], rows)]])
+    return rows, np.stack(values)
+
+
 def _stored(record: Record, part: Literal["rows", "values"]) -> Array:
     kept = record["kept"]
     assert kept is not None
     return np.asarray(kept[part], dtype=np.float64)
-
-
-def _predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
-    """Return blended numbers or probabilities (normalised to sum 1) as predictions."""
-    if classes is None:
-        return Predictions(values)
-    probability = values / values.sum(axis=1, keepdims=True)
-    return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
 
 
 class _Blend(BaseEstimator):

@@ -40,7 +40,7 @@ from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import summarize
 from pliant.tables.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
-from pliant.tables.comparison.metrics import Predictions, metrics_of
+from pliant.tables.comparison.metrics import Predictions, as_predictions, metrics_of
 from pliant.tables.comparison.protocol import DEFAULT, Cell, Kept, Place, Protocol, Record
 from pliant.tables.comparison.sample import Sample
 from pliant.tables.comparison.search import around, last_step, predict_all, search
@@ -50,6 +50,9 @@ from pliant.tables.registry import METHODS, Method
 _LOCK = threading.Lock()
 _FREE: list[ProcessPoolExecutor] = []
 _BUSY: set[ProcessPoolExecutor] = set()
+
+LEAST_HELD_OUT = 10
+"""Smallest number of rows of a fold that LAB-RBF's members predict in place of a fold."""
 
 CALIBRATION_FOLDS = 3
 """Number of inner folds for Platt scaling of decision values."""
@@ -186,6 +189,48 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
         "seconds": {**fitted.seconds, "predict": predicted},
         "size_bytes": _pickled_size(fitted.model),
     }
+
+
+def held_out_records(
+    sample: Sample, protocol: Protocol, fitted: FittedMethod, at: float
+) -> list[Record]:
+    """Return the records of LAB-RBF for the first repeat from a fit to all rows that ended `at`.
+
+    Its members predict rows that they hold out, so no fold is fitted. The list is empty if rows are
+    grouped or ordered, as members hold out random rows, or if a fold has less than ten of them.
+    """
+    held_out = last_step(fitted.own)._held_out
+    if held_out is None or sample.groups is not None or sample.ordered:
+        return []
+    place_of = dict(zip(held_out.rows.tolist(), held_out.values, strict=True))
+    records = list[Record]()
+    for fold in range(protocol.folds):
+        cell = Cell(DEFAULT, 0, fold)
+        train, test = outer_split(sample, protocol, *cell.place)
+        stored = test[kept_rows(protocol, cell.place, test)]
+        rows = np.array([row for row in stored.tolist() if row in place_of], dtype=np.intp)
+        if len(rows) < LEAST_HELD_OUT:
+            return []
+        values = np.stack([place_of[row] for row in rows.tolist()])
+        values = values[:, 0] if sample.task == "regression" else values
+        classes = None if sample.task == "regression" else np.array(sample.classes)
+        scores = scores_of(sample, protocol, sample.y[rows], as_predictions(values, classes))
+        records.append(
+            {
+                "method": DEFAULT,
+                "repeat": 0,
+                "fold": fold,
+                "status": "done",
+                "error": None,
+                "rows": {"train": len(train), "test": len(rows)},
+                "scores": scores,
+                "kept": {"rows": rows.tolist(), "values": values.tolist()},
+                "seconds": {**fitted.seconds, "total": fitted.seconds["fit"]},
+                "warnings": [],
+                "at": at,
+            }
+        )
+    return records
 
 
 def predictions_of(fitted: FittedMethod, X: Array) -> Predictions:

@@ -19,12 +19,17 @@ from pliant.core.exceptions import Interrupted
 from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.persistence import holds
 from pliant.tables.comparison.baselines import BASELINES, NOT_SAVED, available
-from pliant.tables.comparison.cells import FittedMethod, fit_default, warm_up
+from pliant.tables.comparison.cells import (
+    FittedMethod,
+    fit_default,
+    held_out_records,
+    warm_up,
+)
 from pliant.tables.comparison.contenders import is_given, methods_of
 from pliant.tables.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.tables.comparison.journal import Journal, key_of, package_versions
 from pliant.tables.comparison.outcome import Source, for_input
-from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Entry, Protocol, Status
+from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Entry, Protocol, Record, Status
 from pliant.tables.comparison.race import Progress, ProgressLines, Race
 from pliant.tables.comparison.reading import sample_of
 from pliant.tables.comparison.result import ComparisonResult
@@ -37,6 +42,14 @@ BUDGET = 300.0
 
 WARM = 10.0
 """Budget of `fit` from which processes for a comparison start before LAB-RBF is fitted, seconds."""
+
+LATE = 0.8
+"""Share of the budget after which no comparison begins."""
+
+HELD_OUT_NOTE = (
+    "LAB-RBF's scores are of rows that its members held out: its folds would have taken more than "
+    "half of the time left"
+)
 
 
 def compare(
@@ -263,19 +276,23 @@ def fit_within(
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start
     left = None if budget is None else (budget - spent) * jobs
-    folds = _affordable_folds(protocol.folds, spent, left)
-    if not problem and not folds:
-        problem = (
-            f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
-            f"{seconds(spent)}: a comparison with other methods needs a larger one"
-        )
+    given = list[Record]()
+    slow = left is not None and not _has_time_for_folds(protocol.folds, spent, left)
+    if not problem and budget is not None and slow:
+        protocol = replace(protocol, folds=min(protocol.folds, 3))
+        if spent < LATE * budget:
+            given = held_out_records(sample, protocol, first, at=spent)
+        if not given:
+            problem = (
+                f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
+                f"{seconds(spent)}: a comparison with other methods needs a larger one"
+            )
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
     if problem:
         return alone
-    protocol = replace(protocol, folds=folds)
     result = compare_sample(
         sample, None, protocol, budget=budget, n_jobs=n_jobs, progress=progress, command=command,
-        fitted={DEFAULT: first}, spent=spent,
+        fitted={DEFAULT: first}, given=given, spent=spent,
     )  # fmt: skip
 
     # The blend consists of the methods that are fitted to all rows by now.
@@ -297,15 +314,13 @@ def fit_within(
         raise Interrupted(result, best) from None
 
 
-def _affordable_folds(folds: int, took: float, left: float | None) -> int:
-    """Return the number of folds, or 3, in which LAB-RBF fits into the time left; 0 if in neither.
+def _has_time_for_folds(folds: int, took: float, left: float) -> bool:
+    """Return True if LAB-RBF's folds take at most half of the time left.
 
     A fit to all rows took `took` seconds, and a fit in one of k folds takes about (k - 1) / k of
-    that. One fifth of the time left is kept for other methods.
+    that. The other half is for other methods.
     """
-    if left is None:
-        return folds
-    return next((k for k in (folds, min(folds, 3)) if (k - 1) * took <= 0.8 * left), 0)
+    return (folds - 1) * took <= 0.5 * left
 
 
 def _no_comparison(sample: Sample, protocol: Protocol) -> str:
@@ -333,6 +348,7 @@ def compare_sample(
     progress: Progress | bool | None = False,
     command: str | None = None,
     fitted: Mapping[str, FittedMethod] | None = None,
+    given: Sequence[Record] = (),
     spent: float = 0.0,
 ) -> ComparisonResult:
     """Compare methods on a sample; see `compare`.
@@ -348,6 +364,8 @@ def compare_sample(
         Command line that repeats the comparison, shown in the report.
     fitted : mapping of str to FittedMethod, optional
         Models already fitted to all rows, by method name.
+    given : sequence of Record, default=()
+        Records of cells that are not run.
     spent : float, default=0.0
         Seconds of the budget that are over.
     """
@@ -359,7 +377,8 @@ def compare_sample(
     check_job_count("n_jobs", n_jobs)
     protocol, n_rows = protocol or Protocol(), len(sample.y)
     sample = without_rare_classes(sample, protocol.folds)
-    fitted = fitted if fitted is not None and len(sample.y) == n_rows else {}
+    if fitted is None or len(sample.y) < n_rows:  # row numbers and models are of all rows
+        fitted, given = {}, ()
     protocol = settled(protocol, sample)
     metric = protocol.metric_for(sample.task)
     check_folds(sample, protocol)
@@ -379,6 +398,7 @@ def compare_sample(
         spent=spent + time.perf_counter() - start,
         members=members,
         fitted=dict(fitted),
+        given=given,
         n_jobs=n_jobs,
         executor=executor,
         progress=ProgressLines(metric, protocol) if progress is True else progress or None,
@@ -388,9 +408,12 @@ def compare_sample(
     cells = sorted(race.records, key=lambda cell: (order.index(cell.method), cell))
     records = tuple(race.records[cell] for cell in cells)
     rows = {row for record in records if (kept := record.get("kept")) for row in kept["rows"]}
+    facts = _facts_of(sample)
+    if given:
+        facts["notes"].append(HELD_OUT_NOTE)
     entries = [_entry_of(method, refused[method.name], race, sample.task) for method in chosen]
     return ComparisonResult(
-        sample=_facts_of(sample),
+        sample=facts,
         truth={str(row): sample.y[row].item() for row in sorted(rows)},
         protocol=protocol,
         methods=tuple(entries),

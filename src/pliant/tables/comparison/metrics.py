@@ -32,6 +32,14 @@ class Predictions:
     classes: npt.NDArray[Any] | None = None
 
 
+def as_predictions(values: Array, classes: npt.NDArray[Any] | None) -> Predictions:
+    """Return numbers, or probabilities of classes normalised to sum 1, as predictions."""
+    if classes is None:
+        return Predictions(values)
+    probability = values / values.sum(axis=1, keepdims=True)
+    return Predictions(classes[probability.argmax(axis=1)], None, probability, classes)
+
+
 @dataclass(frozen=True)
 class Metric:
     """A metric, with a `name` for options and data and a `title` for tables.

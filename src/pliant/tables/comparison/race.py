@@ -105,7 +105,8 @@ class Race:
     """Run every method on every fold, except for results that the journal file already contains.
 
     The `budget` is the time in seconds, of which `spent` are over. `members` are the methods to fit
-    to all rows once they have all folds of the first repeat, except for those in `fitted`. `n_jobs`
+    to all rows once they have all folds of the first repeat, except for those in `fitted`. Cells
+    with a record in `given` are not run. `n_jobs`
     cells run at the same time (None or -1: one per core), in processes or in an `executor`. Where
     no process can be started, this one runs them one after another. `runner` runs them.
 
@@ -127,6 +128,7 @@ class Race:
     spent: float = 0.0
     members: Collection[str] = ()
     fitted: dict[str, FittedMethod] = field(default_factory=dict)
+    given: Sequence[Record] = ()
     n_jobs: int | None = None
     executor: Any = None
     progress: Progress | None = None
@@ -150,6 +152,7 @@ class Race:
             for place in self.protocol.places():
                 if record := self.journal.find(key, Cell(name, *place)):
                     self.records[cell_of(record)] = record
+        self.records |= {cell_of(record): record for record in self.given}
         self._before = max((r.get("at", 0.0) for r in self.records.values()), default=self.spent)
 
     def run(self) -> None:
