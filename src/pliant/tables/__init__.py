@@ -1,7 +1,8 @@
 """The wing of tables: read, encode and compare tables, blend models, and run the command line.
 
-`read_table` and `iter_table` read CSV and Parquet files as data frames, `TableSchema` has the kinds
-of their columns, and `write_predictions` writes a CSV file that is safe to open in a spreadsheet.
+`read_table` and `iter_table` read CSV, Parquet and LIBSVM files as data frames, `TableSchema` has
+the kinds of their columns, and `write_predictions` writes a CSV file that is safe to open in a
+spreadsheet.
 `pliant.TableFeatures`, `pliant.compare` and `pliant.fit` are the other ways in.
 
 Three subpackages: `reading` (files, column kinds, encoding), `comparison` (folds, race, blend,

@@ -101,7 +101,7 @@ def compare(
         list[Path],
         typer.Argument(
             metavar="TABLE",
-            help="One or more CSV (also .gz, .tsv) or Parquet files, or folders of files.",
+            help="One or more CSV (also .gz, .tsv), Parquet or LIBSVM files, or folders of files.",
         ),
     ],
     *,

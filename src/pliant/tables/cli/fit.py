@@ -55,7 +55,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="CSV with header (also .gz, .tsv) or Parquet; or a folder or 'pattern' of files.",
+            help="CSV with header (also .gz, .tsv), Parquet or LIBSVM; or a folder or 'pattern'.",
         ),
     ],
     *,

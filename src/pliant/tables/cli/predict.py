@@ -42,7 +42,7 @@ def predict(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="CSV (also .gz, .tsv) or Parquet of any size; or a folder or 'pattern' of files.",
+            help="CSV (also .gz, .tsv), Parquet or LIBSVM; or a folder or 'pattern' of files.",
         ),
     ],
     *,

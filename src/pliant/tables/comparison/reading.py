@@ -61,7 +61,7 @@ def read_sample(
     Parameters
     ----------
     path : path-like
-        CSV or Parquet file, as for `pliant.tables.read_table`.
+        CSV, Parquet or LIBSVM file, as for `pliant.tables.read_table`.
     target : str
         Name of the target column.
     form : TableFormat, optional

@@ -1,4 +1,4 @@
-"""Read a table from one or more CSV or Parquet files, whole or in chunks."""
+"""Read a table from one or more CSV, Parquet or LIBSVM files, whole or in chunks."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ from pliant.tables.reading.infer import (
     infer_format,
     set_missing,
 )
+from pliant.tables.reading.libsvm import check_size, libsvm_tables
 from pliant.tables.reading.names import check_unique, in_quotes, name_blanks, require
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ MAX_CELLS = 1_000_000
 """Maximum number of cells in a chunk of several rows."""
 
 AS_CSV = "cells separated and quoted as in CSV"
+
+ENDINGS = {
+    "csv": (".csv", ".csv.gz", ".tsv", ".tsv.gz"),
+    "parquet": (".parquet", ".pq"),
+    "libsvm": (".svm", ".svm.gz", ".libsvm", ".libsvm.gz"),
+}
+"""Ends of file names, by file type."""
 
 
 def detect_format(
@@ -76,7 +84,8 @@ def detect_format(
     Returns
     -------
     TableFormat
-        The complete format; for Parquet, `given` plus missing-value words of `usual`.
+        The complete format; for other files, `given` plus missing-value words and columns of
+        `usual`.
 
     Raises
     ------
@@ -86,7 +95,7 @@ def detect_format(
     """
     files = _find_files(path)
     form = _detect_options(files, given, usual)
-    if not _is_csv(files[0]):
+    if _file_type(files[0]) != "csv":
         return form
     aside, wanted = Counter[str](), None if usual is None else usual.numbers
     tables = _read_tables(files, None, form, aside)
@@ -101,10 +110,12 @@ def read_table(
     Parameters
     ----------
     path : path-like
-        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file, a folder of
-        such files, or a pattern such as ``"sales/2024-*.parquet"``. The files must have the same
-        type, columns and options; their rows are concatenated in the order of the file names. CSV
-        files have a header unless `form` says otherwise; empty cells are missing values.
+        A ``.csv``, ``.csv.gz``, ``.tsv``, ``.tsv.gz``, ``.parquet`` or ``.pq`` file, a LIBSVM
+        file (``.svm``, ``.libsvm``, also with ``.gz``), a folder of such files, or a pattern such
+        as ``"sales/2024-*.parquet"``. The files must have the same type, columns and options; their
+        rows are concatenated in the order of the file names. CSV files have a header unless `form`
+        says otherwise; empty cells are missing values. The columns of LIBSVM files are ``label``,
+        ``1``, ``2``, ... as far as the largest index; features that a row does not name are 0.
     stop : int, optional
         Stop once at least this many rows have been read.
     form : TableFormat, optional
@@ -131,14 +142,16 @@ def read_table(
     """
     files = _find_files(path)
     form, tables, rows = _detect_options(files, form), list[Any](), 0
-    aside = Counter[str]()
+    aside, kind = Counter[str](), _file_type(files[0])
     for table in _read_tables(files, stop, form, aside):
         tables.append(table)
         rows += table.num_rows
+        if kind == "libsvm":
+            check_size(rows, table.num_columns)
         if stop is not None and rows >= stop:
             break
     whole = require("pyarrow").concat_tables(tables)
-    if not _is_csv(files[0]):
+    if kind != "csv":
         return _make_frame(whole, 0, form)
     form = form if form.numbers is not None else infer_format(gather_evidence(tables, form), form)
     return _make_frame(convert(whole, form), 0, _add_notes(form, aside), text=True)
@@ -178,7 +191,7 @@ def iter_with_texts(
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
-    text, form = _is_csv(files[0]), form or TableFormat()
+    text, form = _file_type(files[0]) == "csv", form or TableFormat()
     form = detect_format(path, form) if text and form.numbers is None else form
     tables = _read_tables(files, chunk_rows, form, Counter())
 
@@ -203,7 +216,9 @@ def _detect_options(
         texts=tuple(dict.fromkeys((*usual.texts, *form.texts))),
         header=usual.header if form.header is None else form.header,
     )
-    if not _is_csv(files[0]):
+    if _file_type(files[0]) == "libsvm":  # columns of zeros may be absent from a later file
+        return replace(form, numbers=usual.numbers if form.numbers is None else form.numbers)
+    if _file_type(files[0]) != "csv":
         return form
     encoding = marked_encoding(files[0]) or form.encoding or detect_encoding(files[0])
     form = replace(form, encoding=encoding)
@@ -267,19 +282,20 @@ def _find_files(path: PathLike) -> Files:
     if not files:
         raise TableError(f"{quoted(path, 200)}: expected table files, got none")
     for other in files:
-        if _is_csv(other) != _is_csv(files[0]):
+        if _file_type(other) != _file_type(files[0]):
             names = f"{quoted(files[0], 200)} and {quoted(other, 200)}"
             raise TableError(f"expected files of one type, got {names}")
     return files
 
 
-def _is_csv(path: PathLike) -> bool:
-    """Return True for a CSV file name, False for Parquet; raise TableError for others."""
-    csv_names, name = (".csv", ".csv.gz", ".tsv", ".tsv.gz"), os.fspath(path).lower()
-    names = (*csv_names, ".parquet", ".pq")
-    if not name.endswith(names):
-        raise TableError(f"{quoted(path, 200)}: expected a file name ending in {', '.join(names)}")
-    return name.endswith(csv_names)
+def _file_type(path: PathLike) -> str:
+    """Return the type of a file, a key of `ENDINGS`; raise TableError for other names."""
+    name = os.fspath(path).lower()
+    for kind, endings in ENDINGS.items():
+        if name.endswith(endings):
+            return kind
+    every = ", ".join(chain(*ENDINGS.values()))
+    raise TableError(f"{quoted(path, 200)}: expected a file name ending in {every}")
 
 
 def _check_columns(names: list[str], path: PathLike, expected: list[str], first: PathLike) -> None:
@@ -298,11 +314,27 @@ def _read_tables(
 
     ``aside`` counts the rows of a CSV file that are left out because they hold no data.
     """
-    text = _is_csv(files[0])
-    tables = _csv_tables(files, rows, form, aside) if text else _parquet_tables(files, rows, form)
+    kind = _file_type(files[0])
+    if kind == "csv":
+        tables = _csv_tables(files, rows, form, aside)
+    elif kind == "parquet":
+        tables = _with_gaps(_parquet_tables(files, rows), form)
+    else:
+        typed = libsvm_tables(files, rows or MAX_CELLS, MAX_CELLS, form.numbers or ())
+        tables = _with_gaps(typed, form)
     for first in tables:
         return chain([first], tables)
     raise TableError(f"{quoted(files[0], 200)} has a header but no rows")
+
+
+def _with_gaps(tables: Iterator[pa.Table], form: TableFormat) -> Iterator[pa.Table]:
+    """Yield tables of typed columns with nulls in place of the values that mean missing."""
+    pa = require("pyarrow")
+    for table in tables:
+        if form.na_values:
+            cells = [set_missing(each, form, form.na_values) for each in table.columns]
+            table = pa.table(cells, table.column_names)
+        yield table
 
 
 # CSV
@@ -472,7 +504,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
 # Parquet
 
 
-def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterator[pa.Table]:
+def _parquet_tables(files: Files, rows: int | None) -> Iterator[pa.Table]:
     """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
     pa, pc = require("pyarrow"), require("pyarrow.compute")
     shared = _shared_schema(files) if len(files) > 1 else None
@@ -489,9 +521,6 @@ def _parquet_tables(files: Files, rows: int | None, form: TableFormat) -> Iterat
                     options = [pc.CastOptions(k, allow_float_truncate=True) for k in shared.types]
                     pairs = zip(table.columns, options, strict=True)
                     table = pa.table([pc.cast(cells, options=each) for cells, each in pairs], names)
-                if form.na_values:
-                    cells = [set_missing(each, form, form.na_values) for each in table.columns]
-                    table = pa.table(cells, names)
                 if batch.num_rows:
                     yield table
             if missing:
