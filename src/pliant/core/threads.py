@@ -17,9 +17,9 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, wraps
 from multiprocessing import parent_process
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import threadpoolctl
@@ -36,6 +36,7 @@ class _Limit:
         self.lock = threading.Lock()
         self.users = 0
         self.limiter: Any = None
+        self.thread = threading.local()  # `limited` is True in a thread within a block
 
     @cached_property
     def libraries(self) -> tuple[Any, Any]:
@@ -83,10 +84,13 @@ def one_blas_thread() -> Iterator[None]:
                     limit.limiter = None
         limit.users += 1
     own = by_thread.limit(limits=1)
+    outer = getattr(limit.thread, "limited", False)
+    limit.thread.limited = True
     try:
         with np.errstate(all="ignore"):
             yield
     finally:
+        limit.thread.limited = outer
         own.restore_original_limits()
         with limit.lock:
             limit.users -= 1
@@ -97,8 +101,19 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def blas_limited(function: F) -> F:
-    """Decorate a function or method to run in a block of `one_blas_thread`."""
-    return one_blas_thread()(function)
+    """Decorate a function or method to run in a block of `one_blas_thread`.
+
+    Within such a block of the same thread it runs as it is: a fit can solve thousands of problems.
+    """
+
+    @wraps(function)
+    def limited(*args: Any, **kwargs: Any) -> Any:
+        if getattr(_limit.thread, "limited", False):
+            return function(*args, **kwargs)
+        with one_blas_thread():
+            return function(*args, **kwargs)
+
+    return cast(F, limited)
 
 
 def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:

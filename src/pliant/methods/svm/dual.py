@@ -32,7 +32,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +94,11 @@ class MarginDual:
     quartic: float = 0.0
     psd: bool = True
 
+    @cached_property
+    def tube(self) -> Array:
+        """`epsilon` of each coordinate, shape (n,)."""
+        return np.ascontiguousarray(np.broadcast_to(self.epsilon, self.linear.shape))
+
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return a copy of the problem with another c."""
         return replace(self, quartic=quartic)
@@ -123,10 +128,10 @@ class MarginDual:
 
     def bound(self, beta: Array, value: float, f: Array) -> Certificate:
         """Return the certificate of gain(beta) - q(beta), for a convex q with gradient f."""
-        b = best_intercept(self.linear - f, self.lower, self.upper, self.epsilon)
-        r = self.linear - f - b
+        residual = self.linear - f
+        b = best_intercept(residual, self.lower, self.upper, self.tube)
         # Each term is >= 0 up to rounding, by the Fenchel-Young inequality.
-        terms = self.loss(r) + self.epsilon * np.abs(beta) - beta * r
+        terms = _fenchel_terms(beta, residual, b, self.lower, self.upper, self.tube)
         gap = float(np.maximum(0.0, terms.sum()))
         return Certificate(
             value=value,
@@ -145,13 +150,12 @@ class MarginDual:
 
 
 class WorkingBlock:
-    """The dual restricted to the m coordinates `indices`, with the others held fixed.
+    """The dual restricted to m coordinates (all by default), with the others held fixed.
 
     Solvers update `beta`, the gradient `g` and `v` in place; `g` and `v` include the contribution
     of the fixed coordinates.
     """
 
-    indices: Indices
     lower: Array
     upper: Array
     beta: Array
@@ -165,20 +169,21 @@ class WorkingBlock:
         indices: Indices | None = None,
         pause: Pause | None = None,
     ) -> None:
-        some = self.indices = np.arange(beta.size) if indices is None else indices
-        self._rows, self._pause = problem.rows, pause
+        self._rows, self._indices, self._pause = problem.rows, indices, pause
+        some: Any = slice(None) if indices is None else indices
         self.diagonal: Array = problem.rows.diagonal()[some]
         self.linear: Array = problem.linear[some]
         self.lower, self.upper = problem.lower[some], problem.upper[some]
-        self.epsilon: Array = np.broadcast_to(problem.epsilon, beta.shape)[some]
+        self.epsilon: Array = problem.tube[some]
         self.c: float = problem.quartic
-        self.beta, self.v = beta[some], fields[1][some]
+        self.beta, self.v = beta[some].copy(), fields[1][some].copy()
         self.g: Array = self.linear - fields[0][some] - self.c * self.beta * self.v
 
     @cached_property
     def gram(self) -> Array:
         """The block of K, shape (m, m), read on first use."""
-        return self._rows.square(self.indices, self._pause)
+        some = np.arange(self.beta.size) if self._indices is None else self._indices
+        return self._rows.square(some, self._pause)
 
     @property
     def fields(self) -> tuple[Array, Array]:
@@ -200,6 +205,20 @@ class WorkingBlock:
         """max_s rise_s - min_s fall_s, the largest slope of h along a pair; <= 0 at the optimum."""
         rise, fall = self.rates()
         return float(rise.max() - fall.min())
+
+
+@compiled
+def _fenchel_terms(
+    beta: Array, residual: Array, b: float, lower: Array, upper: Array, epsilon: Array
+) -> Array:
+    """Return loss_i(r_i) + epsilon_i |beta_i| - beta_i r_i for r = residual - b, shape (n,)."""
+    terms = np.empty(beta.size)
+    for i in range(beta.size):
+        r = residual[i] - b
+        above, below = np.maximum(r - epsilon[i], 0.0), np.maximum(-r - epsilon[i], 0.0)
+        loss = upper[i] * above - lower[i] * below
+        terms[i] = loss + epsilon[i] * abs(beta[i]) - beta[i] * r
+    return terms
 
 
 @compiled
@@ -242,11 +261,9 @@ def project_box_hyperplane(point: Array, lower: Array, upper: Array) -> Array:
     point, lower, upper : arrays of shape (n,)
         Bounds are finite, lower <= upper, and the set is not empty.
     """
+    if _is_feasible(point, lower, upper):
+        return point
     ones = np.ones_like(point)
-    slack = 1e-12 * (1.0 + np.abs(upper).sum() + np.abs(lower).sum())
-    inside = np.clip(point, lower, upper)
-    if np.array_equal(inside, point) and abs(ones @ point) <= slack:
-        return inside
     breaks = np.sort(np.concatenate([point - lower, point - upper]))
 
     def surplus(t: float) -> float:
@@ -265,27 +282,49 @@ def project_box_hyperplane(point: Array, lower: Array, upper: Array) -> Array:
     return np.clip(point - t, lower, upper)
 
 
-def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array | float) -> float:
+@compiled
+def _is_feasible(point: Array, lower: Array, upper: Array) -> bool:
+    """Return True if `point` is in the box, and its sum is zero up to rounding errors."""
+    total, reach = 0.0, 1.0
+    for i in range(point.size):
+        if not lower[i] <= point[i] <= upper[i]:
+            return False
+        total += point[i]
+        reach += abs(lower[i]) + abs(upper[i])
+    return abs(total) <= 1e-12 * reach
+
+
+@compiled
+def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array) -> float:
     """Return the exact minimiser b of sum_i loss_i(residual_i - b).
 
     The sum is convex and piecewise linear in b. Its slope increases by upper_i at
-    residual_i - epsilon and by -lower_i at residual_i + epsilon. If the minimisers form an
+    residual_i - epsilon_i and by -lower_i at residual_i + epsilon_i. If the minimisers form an
     interval, return its midpoint, or its finite end if unbounded. Return 0 if every loss is zero.
     """
     # As b grows, the loss above the tube vanishes at residual - epsilon, and the loss below
     # starts at residual + epsilon. A zero bound means no loss on that side.
-    above, below = upper > 0, lower < 0
-    ends, starts = residual - epsilon, residual + epsilon
-    breaks = np.concatenate([ends[above], starts[below]])
-    rises = np.concatenate([upper[above], -lower[below]])
-    if breaks.size == 0:
+    breaks, rises, count = np.empty(2 * upper.size), np.empty(2 * upper.size), 0
+    for i in range(upper.size):
+        if upper[i] > 0.0:
+            breaks[count], rises[count] = residual[i] - epsilon[i], upper[i]
+            count += 1
+        if lower[i] < 0.0:
+            breaks[count], rises[count] = residual[i] + epsilon[i], -lower[i]
+            count += 1
+    if count == 0:
         return 0.0
-    order = np.argsort(breaks)  # the slope is -upper.sum() before the first breakpoint
-    breaks, slopes = breaks[order], np.cumsum(rises[order]) - upper.sum()
-    tiny = 1e-12 * rises.sum()
-    first = int(np.searchsorted(slopes, -tiny))
-    last = int(np.searchsorted(slopes, tiny, side="right"))
-    return float(0.5 * (breaks[min(first, breaks.size - 1)] + breaks[min(last, breaks.size - 1)]))
+    order = np.argsort(breaks[:count])
+    full, tiny, total = upper.sum(), 1e-12 * rises[:count].sum(), 0.0
+    first = last = count - 1  # the ends of the interval where the slope is 0
+    for k in range(count):  # the slope is `total - full` after breakpoint k
+        total += rises[order[k]]
+        if total - full >= -tiny:
+            first = min(first, k)
+        if total - full > tiny:
+            last = k
+            break
+    return 0.5 * (breaks[order[first]] + breaks[order[last]])
 
 
 def better_start(dual: MarginDual, beta: Array, growth: float) -> Array:

@@ -22,6 +22,7 @@ import contextlib
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,14 +142,20 @@ class SMOState:
     stopped: bool = False
     history: list[Progress] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.rng: np.random.Generator = np.random.default_rng(0)
-        self.move_to(self.beta, self.fields)
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """Draws the free coordinates of a working set."""
+        return np.random.default_rng(0)
 
     def move_to(self, beta: Array, fields: tuple[Array, Array]) -> None:
         """Set the iterate and its fields."""
         self.beta, self.fields = beta, fields
-        self.full: WorkingBlock = WorkingBlock(self.problem, beta, fields)
+        vars(self).pop("full", None)
+
+    @cached_property
+    def full(self) -> WorkingBlock:
+        """All coordinates at the iterate, from which improving starts."""
+        return WorkingBlock(self.problem, self.beta, self.fields)
 
     def certify(self, tol: float, violation: float | None) -> tuple[Certificate, Status | None]:
         """Return the certificate of the iterate, and a status if the solver must stop."""
