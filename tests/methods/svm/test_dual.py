@@ -226,7 +226,7 @@ def residuals(draw):
     prices = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0])
     upper = draw(arrays(float, n, elements=prices))
     lower = -draw(arrays(float, n, elements=prices))
-    return residual, lower, upper, draw(st.sampled_from([0.0, 0.5, 0.25]))
+    return residual, lower, upper, np.full(n, draw(st.sampled_from([0.0, 0.5, 0.25])))
 
 
 @given(case=residuals())
