@@ -73,7 +73,8 @@ def test_files_of_a_folder_share_their_columns(tmp_path):
 
 
 def test_a_later_file_may_lack_columns_of_zeros(tmp_path):
-    schema = TableSchema.fit(read_table(put(tmp_path, "1 1:1 2:5 3:2\n-1 1:2 2:4\n1 3:1\n")), "label")
+    training = read_table(put(tmp_path, "1 1:1 2:5 3:2\n-1 1:2 2:4\n1 3:1\n"))
+    schema = TableSchema.fit(training, "label")
     assert schema.feature_names == ("1", "2", "3")
     later = put(tmp_path, "0 1:7\n0 5:1\n", "later.svm")
     form = detect_format(later, None, schema.reading)

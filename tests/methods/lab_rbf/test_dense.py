@@ -441,6 +441,32 @@ def test_all_rows_as_centres_give_kernel_logistic_regression(force, monkeypatch,
         same_scores(member.expand(NEW), peer.decision_function(features), 1e-4)
 
 
+@pytest.mark.parametrize("limit", [2, 3])
+def test_with_many_classes_fewer_members_choose_and_fewer_are_dense(force, monkeypatch, limit):
+    force()
+    use_all(monkeypatch)
+    few = {"CHOOSING_MEMBERS": 1, "DENSE_CENTRES": 70, "GRADIENT_ROWS": 11}
+    monkeypatch.setattr(constants, "MANY_CLASSES", limit)
+    for name, number in few.items():
+        monkeypatch.setattr(constants, f"FEW_{name}", number)
+    captured, learn = [], classifier.learn_dense_classes
+    monkeypatch.setattr(
+        classifier,
+        "learn_dense_classes",
+        lambda table, fits, *rest: captured.extend(fits) or learn(table, fits, *rest),
+    )
+    rows, metrics = [], trainer._learn_metrics
+    monkeypatch.setattr(
+        trainer, "_learn_metrics", lambda *given: rows.append(given[-1]) or metrics(*given)
+    )
+    model = classify().fit(X, CLASSES)  # three classes
+    many = limit < 3
+    assert [fit.layer_output is not None for fit in captured] == [True, not many]
+    assert len(dense_members(model)) == (1 if many else 2)
+    assert set(rows) == {11 if many else constants.GRADIENT_ROWS}
+    assert model.score(X, CLASSES) > 0.8
+
+
 # The metrics
 
 
@@ -452,8 +478,8 @@ def test_gradient_metric_is_the_mean_outer_product_of_differences(
 ):
     learned, learn = [], trainer._learn_metrics
 
-    def learn_and_record(start, stage, objective):
-        learned.append((start, stage, learn(start, stage, objective)))
+    def learn_and_record(start, stage, *others):
+        learned.append((start, stage, learn(start, stage, *others)))
         return learned[-1][-1]
 
     monkeypatch.setattr(trainer, "_learn_metrics", learn_and_record)

@@ -65,6 +65,19 @@ def test_a_path_of_many_classes_ends_after_the_time_limit(monkeypatch):
         assert found < 0.5 * start
 
 
+def test_more_classes_take_fewer_steps(monkeypatch):
+    monkeypatch.setattr(logistic, "MANY_COEFFICIENTS", 0)
+    F, indicators, weights = problem()
+    steps, minimise = [], WhitenedLogLoss.minimise
+    monkeypatch.setattr(
+        WhitenedLogLoss, "minimise", lambda *given: steps.append(given[-1]) or minimise(*given)
+    )
+    for limit in (12, 11):  # of twelve classes
+        monkeypatch.setattr(logistic.constants, "MANY_CLASSES", limit)
+        logistic_path(F, indicators, weights, np.array([0.3]))
+    assert steps == [logistic.PATH_STEPS] * 3 + [logistic.FEW_PATH_STEPS] * 3
+
+
 def test_the_whitened_objective_is_the_objective():
     F, indicators, weights = problem()
     ridge = np.full(9, 0.7)

@@ -233,7 +233,7 @@ def residuals(draw):
 @settings(max_examples=300, deadline=None)
 def test_the_intercept_is_the_middle_of_the_best_break_points(case):
     residual, lower, upper, epsilon = case
-    above, below = residual[upper > 0] - epsilon, residual[lower < 0] + epsilon
+    above, below = (residual - epsilon)[upper > 0], (residual + epsilon)[lower < 0]
     breaks = np.unique(np.concatenate([above, below]))
     if breaks.size == 0:
         assert best_intercept(*case) == 0.0

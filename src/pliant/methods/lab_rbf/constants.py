@@ -22,6 +22,8 @@ MANY_MEMBERS = 10  # Members by default,
 FEW_MEMBERS = 4  # and with more than MEMBER_ROWS rows, where a member takes longer.
 MEMBER_ROWS = 1000
 CHOOSING_MEMBERS = 5  # Members whose held-out rows choose what all members share.
+MANY_CLASSES = 64  # With more classes, FEW_CHOOSING_MEMBERS choose, and other FEW_* numbers apply.
+FEW_CHOOSING_MEMBERS = 2
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
@@ -64,6 +66,7 @@ LOCAL_SHARE = 0.6  # Share of a time limit for the local members; the rest is fo
 
 # Dense members: every row is a centre
 DENSE_CENTRES = 4000  # Maximum number of centres of several dense members in total.
+FEW_DENSE_CENTRES = 2000
 DENSE_CLASS_CENTRES = 2000  # Maximum number of centres for classification.
 DENSE_LOGISTIC = 10.0 ** np.arange(1, -6, -1)  # Penalties on logistic coefficients.
 DENSE_LOGISTIC_CENTRES = 1000  # Centres for the choice of the penalty.
@@ -81,6 +84,7 @@ DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters,
 DENSE_DESCENT_ROWS = 1500  # and for its last steps, on held-out rows of one member.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.
+FEW_GRADIENT_ROWS = 120
 DENSE_LINEAR = 0.1  # Weight of the linear kernel, divided by the number of features.
 DENSE_FACTORS = 1 / 16, 4.0  # Limits on the factor of the metric, in steps of 4.
 DENSE_ALPHAS = 1e-5, 1e2  # Limits on the penalty, in steps of 10.

@@ -72,7 +72,7 @@ def learn_dense(
     """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    choice = choose(table, fits, deadline, n_jobs)
+    choice = choose(table, fits, constants.CHOOSING_MEMBERS, deadline, n_jobs)
     if choice is None:
         return None
     search = Search(table, fits, constants.BANDWIDTH_ROWS, n_jobs, deadline)
@@ -83,7 +83,8 @@ def learn_dense(
     weight = search.weight(search.target, local, predicted)
     if weight == 0.0:
         return None
-    return DenseFit(build_bases(search, choice, constants.DENSE_ROWS), weight, predicted)
+    bases = build_bases(search, choice, constants.DENSE_ROWS, constants.DENSE_CENTRES)
+    return DenseFit(bases, weight, predicted)
 
 
 def learn_dense_classes(
@@ -95,7 +96,10 @@ def learn_dense_classes(
     """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    choice = choose(table, fits, deadline, n_jobs)
+    n_tried, total = constants.CHOOSING_MEMBERS, constants.DENSE_CENTRES
+    if table.Y.shape[1] > constants.MANY_CLASSES:
+        n_tried, total = constants.FEW_CHOOSING_MEMBERS, constants.FEW_DENSE_CENTRES
+    choice = choose(table, fits, n_tried, deadline, n_jobs)
     tried = [fit for fit in fits if fit.layer_output is not None]
     if choice is None or not tried:
         return None
@@ -123,7 +127,7 @@ def learn_dense_classes(
     search = Search(table, fits, n_rows, n_jobs, deadline, seconds=seconds)
     if weight == 0.0 or not search.has_time():
         return None
-    bases = build_bases(search, choice, constants.DENSE_CLASS_CENTRES)
+    bases = build_bases(search, choice, constants.DENSE_CLASS_CENTRES, total)
     alpha = float(penalties[best])
     return DenseFit([replace(basis, alpha_=alpha) for basis in bases], weight, predicted)
 
@@ -134,13 +138,14 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
 
 
 def choose(
-    table: Table, fits: Sequence[FitState], deadline: Deadline, n_jobs: int | None
+    table: Table, fits: Sequence[FitState], n_tried: int, deadline: Deadline, n_jobs: int | None
 ) -> Choice | None:
     """Search with few training rows, then descend with more training rows of the best member.
 
-    Return None if the fit is stopped before there is a choice.
+    Only the first `n_tried` members are used. Return None if the fit is stopped before there is a
+    choice.
     """
-    tried, n_few = fits[: constants.CHOOSING_MEMBERS], constants.DENSE_TRIAL_ROWS
+    tried, n_few = fits[:n_tried], constants.DENSE_TRIAL_ROWS
     search = Search(table, tried, n_few, n_jobs, deadline)
     choice = search.best_choice()
     n_rows = max(len(fit.split.train) for fit in fits)
@@ -150,11 +155,11 @@ def choose(
     return Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(choice)
 
 
-def build_bases(search: Search, choice: Choice, n_centres: int) -> list[LearnedBasis]:
-    """Build a basis for each local fit, or for the best ones if they have too many centres."""
+def build_bases(search: Search, choice: Choice, n_centres: int, total: int) -> list[LearnedBasis]:
+    """Build a basis for each local fit, or for the best ones with at most `total` centres."""
     table, fits, rows = search.table, search.fits, dense_rows(search.table, n_centres)
     score = 1.0 - search.loss(choice) / search.spread
-    most = max(1, constants.DENSE_CENTRES // len(rows))
+    most = max(1, total // len(rows))
     if len(fits) > most:
         best = np.argsort(search.relative_losses(choice), kind="stable")[:most]
         fits = [fits[k] for k in np.sort(best)]

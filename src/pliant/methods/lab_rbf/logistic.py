@@ -21,6 +21,7 @@ from scipy.optimize import minimize
 
 from pliant.core.linalg import InverseHessian
 from pliant.core.typing import Array
+from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.objective import cholesky_factor
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
@@ -28,7 +29,8 @@ GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / s
 LEAST_STEPS = 15  # L-BFGS-B steps after the time limit; 10 lose .003 of accuracy, 25 gain none.
 MAX_NEWTON = 2_000_000  # Largest cost n (p q)^2 of a Hessian for Newton's method; else L-BFGS-B.
 MANY_COEFFICIENTS = 30_000  # Above this size p q of W, products and steps are in float32.
-PATH_STEPS = 12  # Maximum number of these steps for each of several penalties.
+PATH_STEPS = 12  # Maximum number of these steps for each of several penalties,
+FEW_PATH_STEPS = 6  # and with more than MANY_CLASSES classes.
 SINGLE_DECREASE = 1e-6  # Smallest relative decrease by such a step that continues them.
 
 SingleArray: TypeAlias = npt.NDArray[np.float32]
@@ -239,6 +241,7 @@ def _path_of_many_classes(
     share = (q - 1) / q**2
     gram = (A * weight[:, None]).T @ A * share
     tolerance = GRADIENT_TOLERANCE * math.sqrt(total)
+    n_steps = PATH_STEPS if q <= constants.MANY_CLASSES else FEW_PATH_STEPS
     # a single penalty gets the steps of a path, as the penalty was chosen along one
     path_of = penalties if len(penalties) > 1 else penalties * [[100.0], [10.0], [1.0]]
     W: Array = np.zeros((A.shape[1], q))
@@ -251,7 +254,7 @@ def _path_of_many_classes(
         R = np.tril(cholesky_factor(gram, ridge))
         B = np.ascontiguousarray(dtrtrs(R, A.T, lower=1)[0].T, dtype=np.float32)
         loss = WhitenedLogLoss(B, indicators.astype(np.float32), weight, share)
-        z = loss.minimise((R.T @ W).astype(np.float32), tolerance, PATH_STEPS)
+        z = loss.minimise((R.T @ W).astype(np.float32), tolerance, n_steps)
         W = np.asarray(dtrtrs(R, z, lower=1, trans=1)[0])
         path.append((W[:-1], W[-1]))
     return path[-len(penalties) :]

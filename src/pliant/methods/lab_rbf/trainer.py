@@ -248,7 +248,10 @@ class Trainer:
             followers = [start.following(metrics) for start in starts if not start.initial]
             trainings += self._begin(table, followers, parallel)
         finish = delayed(self._finish_training)
-        layers = [self.layer] * constants.CHOOSING_MEMBERS + [None] * len(trainings)
+        choosing = constants.CHOOSING_MEMBERS
+        if self.many_classes:
+            choosing = constants.FEW_CHOOSING_MEMBERS
+        layers = [self.layer] * choosing + [None] * len(trainings)
         pairs = zip(trainings, layers, strict=False)
         return list(parallel([finish(table, each, lowest, limits, layer) for each, layer in pairs]))
 
@@ -288,7 +291,10 @@ class Trainer:
         stage = training.learn_local(lowest)
         objective = training.objective
         if held_out is not None:
-            metrics = _learn_metrics(start, stage, objective)
+            n_rows = constants.GRADIENT_ROWS
+            if self.many_classes:
+                n_rows = constants.FEW_GRADIENT_ROWS
+            metrics = _learn_metrics(start, stage, objective, n_rows)
         if layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
@@ -304,6 +310,11 @@ class Trainer:
         history = np.array(training.history, dtype=float)
         basis = _build_basis(start, stage, table, limits, history)
         return FitState(basis, split, stage.predicted, layer_output, metrics)
+
+    @property
+    def many_classes(self) -> bool:
+        """True if the targets are the signs of many classes."""
+        return self.classes is not None and int(self.classes.max()) >= constants.MANY_CLASSES
 
     def probe(self, table: Table, scale: str) -> float:
         """Compute the geometric mean held-out loss over small expansions on few rows."""
@@ -505,7 +516,9 @@ def _coefficients(objective: RowObjective, s: Array, alphas: Array) -> Array:
     return ridge_path(gram, right, alphas)
 
 
-def _learn_metrics(start: MemberStart, stage: Stage, objective: RowObjective) -> Metrics:
+def _learn_metrics(
+    start: MemberStart, stage: Stage, objective: RowObjective, n_rows: int
+) -> Metrics:
     """Compute the metrics of the fit to the training rows, for the dense members.
 
     One is the median over the centres of theta^2. The other is the mean over points of the outer
@@ -516,7 +529,7 @@ def _learn_metrics(start: MemberStart, stage: Stage, objective: RowObjective) ->
     metric = np.diag(np.sqrt(squares))
     a = _coefficients(objective, s, np.array([stage.alpha]))[0]
     c, v = a[: len(C)], a[len(C) :] if start.settings.linear else np.zeros((C.shape[1], a.shape[1]))
-    W, u = np.exp(s), start.rows.X[: constants.GRADIENT_ROWS]
+    W, u = np.exp(s), start.rows.X[:n_rows]
     profile = PROFILES[start.settings.profile]
     D = np.maximum(point_products(u) @ centre_products(W, C).T, 0.0)
     K = profile.value(np, D.copy())
