@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
@@ -92,8 +91,10 @@ class CoordinateNeighbors:
         return distances, indices, certain
 
     @cached_property
-    def _index(self) -> tuple[Array, float, NearestNeighbors]:
+    def _index(self) -> tuple[Array, float, Any]:
         """Mean of the points, largest squared distance from it, and index of the centred points."""
+        from sklearn.neighbors import NearestNeighbors
+
         centre = np.asarray(self._points.mean(axis=0))
         centred = self._points - centre
         reach = float((centred**2).sum(axis=1).max())

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
-from sklearn.svm import SVC
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -111,7 +110,11 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _machine(self) -> Any:
         """Return the unfitted classifier."""
-        return SVC(kernel="precomputed") if self.machine is None else self.machine
+        if self.machine is not None:
+            return self.machine
+        from sklearn.svm import SVC
+
+        return SVC(kernel="precomputed")
 
     @blas_limited
     @trains

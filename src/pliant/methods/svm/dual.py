@@ -97,7 +97,7 @@ class MarginDual:
     @cached_property
     def tube(self) -> Array:
         """`epsilon` of each coordinate, shape (n,)."""
-        return np.ascontiguousarray(np.broadcast_to(self.epsilon, self.linear.shape))
+        return np.full(self.linear.shape, self.epsilon)
 
     def with_quartic(self, quartic: float) -> MarginDual:
         """Return a copy of the problem with another c."""

@@ -19,7 +19,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -190,6 +189,8 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
 
     One thread sums the rows, so the result does not depend on the number of processors.
     """
+    from sklearn.cluster import KMeans
+
     # Iterations after the 30th move few rows.
     kmeans = KMeans(n_centres, n_init=1, max_iter=30, tol=0.0, random_state=rng)
     with threadpool_limits(1, "openmp"), warnings.catch_warnings():
