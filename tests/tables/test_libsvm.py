@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from pliant import load
 from pliant.exceptions import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
+from pliant.tables.cli import main
 from pliant.tables.reading import libsvm
 
 TEXT = """# made by hand
@@ -118,4 +120,24 @@ def test_a_large_table_is_refused_whole_but_read_in_chunks(tmp_path, monkeypatch
     path = put(tmp_path, "1 9:1\n" * 11)
     with pytest.raises(TableError, match="at most 20000 columns and 100 cells, zeros included"):
         read_table(path)
+    with pytest.raises(TableError, match="got 10 columns and at least 11 rows"):
+        read_table(path, stop=20)
+    assert len(read_table(path, stop=10)) == 10
     assert sum(len(chunk) for chunk in iter_table(path, 4)) == 11
+
+
+def test_the_command_line_takes_libsvm_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) * (rng.random((40, 3)) < 0.7)
+    y = np.where(X[:, 0] > X[:, 1], 1, -1)
+    X[20:, 2] = 0.0  # the second file names no index 3
+    names = ["train.svm", "test.libsvm"]
+    for name, rows in zip(names, (slice(20), slice(20, None)), strict=True):
+        dump_svmlight_file(X[rows], y[rows], str(tmp_path / name), zero_based=False)
+    train, test, model = (str(tmp_path / name) for name in (*names, "model.pliant"))
+    assert main(["fit", train, "--target", "label", "--method", "dank", "--out", model]) == 0
+    assert "classification of 'label', 20 rows, 3 columns, 2 classes" in capsys.readouterr().out
+    assert main(["predict", model, test]) == 0
+    predicted = np.array(capsys.readouterr().out.split()[1:], dtype=int)
+    assert predicted.tolist() == load(model).predict(read_table(test).assign(**{"3": 0.0})).tolist()
+    assert np.mean(predicted == y[20:]) > 0.8

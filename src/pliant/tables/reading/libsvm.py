@@ -24,9 +24,9 @@ MOST_COLUMNS, MOST_CELLS = 20_000, 50_000_000
 
 
 def libsvm_tables(
-    files: Sequence[PathLike], rows: int, cells: int, numbers: Iterable[str]
+    files: Sequence[PathLike], rows: int | None, cells: int, numbers: Iterable[str]
 ) -> Iterator[pa.Table]:
-    """Yield tables of at most ``rows`` rows, and about ``cells`` cells, of files of one table.
+    """Yield tables of at most ``rows`` rows, and about ``cells`` cells; one per file by default.
 
     Absent features are 0. The columns are ``label`` and the indices from 1 to the largest one in
     the files and among the names ``numbers``; 0 is a column only if it occurs.
@@ -34,12 +34,12 @@ def libsvm_tables(
     pa, loaded = require("pyarrow"), [_load(path) for path in files]
     known = [int(name) for name in numbers if name.isascii() and name.isdecimal()]
     last = max([1, *known, *(X.shape[1] - 1 for X, _ in loaded)])
-    check_size(1, last)
+    check_size(sum(len(labels) for _, labels in loaded) if rows is None else 1, last)
     first = 0 if 0 in known or any((X.indices == 0).any() for X, _ in loaded) else 1
     names = [LABEL, *map(str, range(first, last + 1))]
-    most = min(rows, 1 + cells // len(names))
     for X, labels in loaded:
         X.resize(len(labels), last + 1)
+        most = len(labels) if rows is None else min(rows, 1 + cells // len(names))
         for start in range(0, len(labels), most):
             features: Array = X[start : start + most].toarray(order="F").T[first:]
             yield pa.table([labels[start : start + most], *features], names)
@@ -50,7 +50,7 @@ def check_size(rows: int, columns: int) -> None:
     if columns > MOST_COLUMNS or rows * columns > MOST_CELLS:
         raise TableError(
             f"expected a LIBSVM file of at most {MOST_COLUMNS} columns and {MOST_CELLS} cells, "
-            f"zeros included, got {columns} columns in {rows} rows or more: in Python, "
+            f"zeros included, got {columns} columns and at least {rows} rows: in Python, "
             "sklearn.datasets.load_svmlight_file reads sparse rows, and TruncatedSVD makes few "
             "columns of many"
         )

@@ -320,7 +320,7 @@ def _read_tables(
     elif kind == "parquet":
         tables = _with_gaps(_parquet_tables(files, rows), form)
     else:
-        typed = libsvm_tables(files, rows or MAX_CELLS, MAX_CELLS, form.numbers or ())
+        typed = libsvm_tables(files, rows, MAX_CELLS, form.numbers or ())
         tables = _with_gaps(typed, form)
     for first in tables:
         return chain([first], tables)
