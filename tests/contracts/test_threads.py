@@ -98,6 +98,19 @@ def test_an_error_restores_the_threads():
     assert blas_threads() == {3}
 
 
+def test_a_function_within_a_block_keeps_the_limit_and_threads_have_their_own():
+    state = blas_limited(lambda: (blas_threads(), set(np.geterr().values())))
+    found = []
+    with np.errstate(all="warn"), one_blas_thread():
+        found += [state(), state()]  # the first one leaves the limit as it is
+        thread = threading.Thread(target=lambda: found.append(state()))
+        thread.start()
+        thread.join()
+        found.append(state())
+    assert found == [({1}, {"ignore"})] * 4
+    assert blas_threads() == {3}
+
+
 def test_the_last_of_several_threads_restores():
     inside, first_left = threading.Barrier(2), threading.Event()
     after = []
