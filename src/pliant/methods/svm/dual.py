@@ -262,7 +262,7 @@ def project_box_hyperplane(point: Array, lower: Array, upper: Array) -> Array:
         Bounds are finite, lower <= upper, and the set is not empty.
     """
     if _is_feasible(point, lower, upper):
-        return point
+        return point.copy()
     ones = np.ones_like(point)
     breaks = np.sort(np.concatenate([point - lower, point - upper]))
 
