@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -124,7 +124,10 @@ class MarginDual:
 
     def gain(self, beta: Array) -> float:
         """Return p'beta - epsilon |beta|_1."""
-        return float(self.linear @ beta - (self.epsilon * np.abs(beta)).sum())
+        linear = float(self.linear @ beta)
+        if isinstance(self.epsilon, float) and self.epsilon == 0.0:  # classification
+            return linear
+        return linear - float((self.epsilon * np.abs(beta)).sum())
 
     def bound(self, beta: Array, value: float, f: Array) -> Certificate:
         """Return the certificate of gain(beta) - q(beta), for a convex q with gradient f."""
@@ -197,8 +200,7 @@ class WorkingBlock:
 
     def rates(self) -> tuple[Array, Array]:
         """Return the derivatives rise and fall of the module docstring, shape (m,) each."""
-        up, down = one_sided_slopes(self.beta, self.lower, self.upper, self.epsilon)
-        return self.g - up, self.g - down
+        return _rates(self.g, self.beta, self.lower, self.upper, self.epsilon)
 
     @property
     def violation(self) -> float:
@@ -235,6 +237,18 @@ def slope_down(beta: float, lower: float, epsilon: float) -> float:
     if beta <= lower:
         return -np.inf
     return epsilon if beta > 0.0 else -epsilon
+
+
+@compiled
+def _rates(
+    g: Array, beta: Array, lower: Array, upper: Array, epsilon: Array
+) -> tuple[Array, Array]:
+    """Return the right and left derivatives of h in each coordinate."""
+    rise, fall = np.empty(beta.size), np.empty(beta.size)
+    for s in range(beta.size):
+        rise[s] = g[s] - slope_up(beta[s], upper[s], epsilon[s])
+        fall[s] = g[s] - slope_down(beta[s], lower[s], epsilon[s])
+    return rise, fall
 
 
 @compiled
@@ -454,28 +468,14 @@ class Rows(ABC):
         """Return K[rows][:, columns]."""
 
     @abstractmethod
-    def _groups(
-        self, used: Indices, pause: Pause | None
-    ) -> Iterator[tuple[Indices, Array, Indices]]:
-        """Yield groups of the rows `used`: positions in `used`, a matrix, and row numbers in it."""
-
     def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
         """Return K w, shape (n,), in float64; rows of zero weight are not read."""
-        used, total = np.flatnonzero(weights), np.zeros(len(self))
-        for members, matrix, numbers in self._groups(used, pause):
-            add_rows(total, matrix, numbers, weights[used[members]])
-        return total
 
+    @abstractmethod
     def both_matvecs(
         self, weights: Array, squares: Array, pause: Pause | None = None
     ) -> tuple[Array, Array]:
         """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
-        used = np.flatnonzero(weights)
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        for members, matrix, numbers in self._groups(used, pause):
-            some = used[members]
-            add_both(total, squared, matrix, numbers, weights[some], squares[some])
-        return total, squared
 
 
 class DenseRows(Rows):
@@ -511,10 +511,19 @@ class DenseRows(Rows):
         """Return K[rows][:, columns]."""
         return part(self.gram, rows, columns)
 
-    def _groups(
-        self, used: Indices, pause: Pause | None
-    ) -> Iterator[tuple[Indices, Array, Indices]]:
-        yield np.arange(used.size), self.gram, used
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+        total = np.zeros(len(self))
+        _add_product(total, self.gram, weights)
+        return total
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        _add_both_products(total, squared, self.gram, weights, squares)
+        return total, squared
 
 
 @compiled
@@ -526,6 +535,29 @@ def part(gram: Array, rows: Indices, columns: Indices) -> Array:
         for b in range(columns.size):
             chosen[a, b] = row[columns[b]]
     return chosen
+
+
+@compiled
+def _add_product(total: Array, gram: Array, weights: Array) -> None:
+    """Add K w to `total`."""
+    for a in range(weights.size):
+        if weights[a] != 0.0:
+            row = gram[a]
+            for s in range(total.size):
+                total[s] += weights[a] * row[s]
+
+
+@compiled
+def _add_both_products(
+    total: Array, squared: Array, gram: Array, weights: Array, squares: Array
+) -> None:
+    """Add K w to `total`, and (K o K) q to `squared`."""
+    for a in range(weights.size):
+        if weights[a] != 0.0:
+            row = gram[a]
+            for s in range(total.size):
+                total[s] += weights[a] * row[s]
+                squared[s] += squares[a] * row[s] * row[s]
 
 
 @compiled

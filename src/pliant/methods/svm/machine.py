@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, ClassVar, Literal, Self
@@ -22,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.estimators import ClassifierMixin, NestedSettings, RegressorMixin
 from pliant.core.progress import CallbackSupport
-from pliant.core.state import reads
+from pliant.core.state import reads, snapshot
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -258,7 +257,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
     def _of_pair(self, unfitted: Self, pair: tuple[Any, Any]) -> Self:
         """Return a copy of an unfitted clone for two of the classes; the pairs share parameters."""
-        each = copy(unfitted)
+        each: Self = snapshot(unfitted)
         each.classes_ = np.array(pair, dtype=self.classes_.dtype)
         for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
             setattr(each, name, getattr(self, name))

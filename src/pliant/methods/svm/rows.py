@@ -13,7 +13,7 @@ from pliant.core.jit import compiled
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.core.validation import check_kernel_values
 from pliant.kernels.base import Kernel
-from pliant.methods.svm.dual import Pause, Rows, part
+from pliant.methods.svm.dual import Pause, Rows, add_both, add_rows, part
 
 BLOCK_ENTRIES = 8_000_000
 """Maximum number of entries in a block of computed rows: 32 MB in float32."""
@@ -172,6 +172,24 @@ class CachedRows(Rows):
         for _, some in _in_blocks(missing, columns.size):
             chosen[some] = self._values(rows[some], columns)
         return chosen
+
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+        used, total = np.flatnonzero(weights), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            add_rows(total, matrix, numbers, weights[used[members]])
+        return total
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
+        used = np.flatnonzero(weights)
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        for members, matrix, numbers in self._groups(used, pause):
+            some = used[members]
+            add_both(total, squared, matrix, numbers, weights[some], squares[some])
+        return total, squared
 
     def _groups(
         self, used: Indices, pause: Pause | None
