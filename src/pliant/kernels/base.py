@@ -695,6 +695,12 @@ def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
     return False
 
 
+def check_sparse_points(kernel: Kernel, points: Any) -> None:
+    """Raise ValueError for sparse points of a file with a kernel that does not take them."""
+    if is_sparse(points) and not kernel.takes_sparse:
+        raise ValueError(f"expected dense points for {short_name(kernel)}, got a sparse array")
+
+
 def positive(kernel: Kernel, name: str) -> float:
     """Return the hyper-parameter `name` of `kernel`; raise ValueError unless finite and > 0."""
     return check_real(f"{type(kernel).__name__}({name}=...)", getattr(kernel, name), above=0)

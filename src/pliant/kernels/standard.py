@@ -14,6 +14,7 @@ from sklearn.base import clone
 from pliant.core.exponential import exponentials
 from pliant.core.sparse import (
     absolute_distances,
+    column_ends,
     inner_products,
     is_sparse,
     row_squares,
@@ -486,7 +487,7 @@ def as_kernel(
             return _WITH_GAMMA[kernel](gamma=gamma)
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
         if kernel == "tl1":  # .7 times the 1-norm diameter of the bounding box of X
-            low, high = (_dense(end(axis=0)) for end in (X.min, X.max))
+            low, high = column_ends(X)
             return TL1(0.7 * (float((high - low).sum()) or float(X.shape[1])))
         if kernel == "linear":
             return Linear()
@@ -510,6 +511,13 @@ def as_kernel(
     )
 
 
+def takes_sparse_points(kernel: KernelLike | None) -> bool:
+    """Return True if a parameter ``kernel`` names, or is, a kernel of sparse points."""
+    if isinstance(kernel, str):
+        return kernel in KERNEL_NAMES
+    return isinstance(kernel, Kernel) and kernel.takes_sparse
+
+
 def _refuse_gamma(gamma: float | str, why: str) -> None:
     if not (isinstance(gamma, str) and gamma == "scale"):
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
@@ -528,8 +536,3 @@ def _variance(X: Any) -> float:
     mean, n_zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
     squares = float(((X.data - mean) ** 2).sum()) + n_zeros * mean**2
     return squares / (X.shape[0] * X.shape[1])
-
-
-def _dense(vector: Any) -> Array:
-    """Return the minima or maxima of columns as an array."""
-    return np.asarray(vector.toarray() if is_sparse(vector) else vector).ravel()
