@@ -1,7 +1,5 @@
 """Sparse rows: each estimator fits them as it fits dense rows, or refuses them with the remedy."""
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,8 +7,6 @@ from sklearn.base import clone, is_regressor
 from sklearn.utils import get_tags
 
 import pliant
-from pliant.core.sparse import as_csr
-from pliant.exceptions import ModelFileError
 from pliant.kernels import Gaussian, Laplacian, Linear, Normalized, On, Polynomial
 from tests.contracts.discovery import ESTIMATORS
 
@@ -147,3 +143,100 @@ def test_other_methods_refuse_sparse_rows_with_the_remedy(model):
     for rows in (scipy.sparse.csr_array(X), scipy.sparse.coo_matrix(X)):
         with pytest.raises(TypeError, match=message):
             clone(model).fit(rows, target_of(model))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", SETTINGS[::2], ids=name_of)
+def test_fitted_models_come_back_from_pickles_and_files(model, tmp_path):
+    points = scipy.sparse.csr_array(T)
+    fitted = clone(model).fit(scipy.sparse.csr_matrix(X), target_of(model))
+    copies = [pickle.loads(pickle.dumps(fitted))]
+    if not isinstance(model, pliant.LearnedKernelClassifier):  # files cannot store its SVC
+        pliant.save(fitted, tmp_path / "model.pliant")
+        copies.append(pliant.load(tmp_path / "model.pliant"))
+    for copy in copies:
+        for one, other in zip(outputs(copy, points), outputs(fitted, points), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_onnx_needs_dense_support_vectors():
+    pytest.importorskip("onnx")
+    model = pliant.SketchedKernelRidge(n_centers=5).fit(scipy.sparse.csr_array(X), f)
+    with pytest.raises(ValueError, match=r"^expected dense support vectors for ONNX, got sparse"):
+        pliant.to_onnx(model)
+
+
+def test_sparse_centres_of_dense_rows_and_dense_centres_of_sparse_rows():
+    sparse, expected = scipy.sparse.csr_array(X), None
+    for rows in (X, sparse):
+        for centres in (X[:9], sparse[:9]):
+            model = pliant.SketchedKernelRidge(centers=centres).fit(rows, f)
+            assert scipy.sparse.issparse(model.support_vectors_) is (rows is sparse)
+            found = model.predict(rows)
+            expected = found if expected is None else expected
+            np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_frames_of_sparse_columns_are_sparse_rows():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame.sparse.from_spmatrix(scipy.sparse.csr_matrix(X)).add_prefix("word ")
+    model = pliant.DANKClassifier().fit(frame, LABELS)
+    assert model.feature_names_in_[0] == "word 0"
+    expected = pliant.DANKClassifier().fit(scipy.sparse.csr_array(X), LABELS)
+    np.testing.assert_array_equal(model.predict(frame), expected.predict(X))
+    with pytest.raises(TypeError, match=r"^expected dense rows for LABRBFClassifier.*TruncatedSVD"):
+        pliant.LABRBFClassifier().fit(frame, LABELS)
+
+
+@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e101])
+def test_entries_that_are_no_numbers_are_refused(entry):
+    broken = scipy.sparse.csr_array(X)
+    broken.data[7] = entry
+    with pytest.raises(ValueError, match=r"NaN|infinity|at most 1e100 .* in X at row 1"):
+        pliant.DANKClassifier().fit(broken, LABELS)
+
+
+def test_columns_beyond_the_width_are_refused():
+    broken = scipy.sparse.csr_array(X)
+    broken.indices[-1] = 12
+    with pytest.raises(ValueError, match="ind"):
+        pliant.SketchedKernelRidge().fit(broken, f)
+
+
+def test_sparse_kernel_values_are_refused():
+    gram = scipy.sparse.csr_array(X @ X.T)
+    for model in (pliant.DANKClassifier("precomputed"), pliant.SCGLogDetLearner("precomputed")):
+        message = r"^expected dense kernel values for .*: use X\.toarray\(\)$"
+        with pytest.raises(TypeError, match=message):
+            model.fit(gram, LABELS)
+
+
+def peak_of(fit):
+    """Return the peak of allocated memory during a call, in bytes."""
+    fit()  # compiles the loops
+    tracemalloc.start()
+    try:
+        fit()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("model", "blocks"),
+    [
+        # two Gram matrices at most: of kernel values, and of a temporary
+        (pliant.DANKClassifier(eta=np.inf, tol=0.1), 2 * 300**2),
+        (pliant.MKLClassifier(["linear", "gaussian"], tol=0.1), 4 * 300**2),
+        (pliant.SketchedKernelRidge(n_centers=50, cache_mb=0), 10 * 50**2 + 20 * 300),
+        (pliant.AsymmetricKernelRidge(), 4 * 300**2),
+    ],
+    ids=name_of,
+)
+def test_no_memory_of_the_size_of_dense_rows(model, blocks):
+    rng = np.random.default_rng(0)
+    n, d = 300, 50_000  # dense rows take 120 MB
+    rows = scipy.sparse.random_array((n, d), density=0.02, rng=rng, format="csr")
+    size = rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes  # 3.6 MB
+    y = rng.normal(size=n) if is_regressor(model) else np.arange(n) % 2
+    assert peak_of(lambda: clone(model).fit(rows, y)) < 1.2 * size + 8.0 * blocks + 2e6

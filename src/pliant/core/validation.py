@@ -255,8 +255,7 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     check_collected("X", data[0])
     _check_columns(data[0], "" if options.get("dtype", "numeric") is None else advice)
     data = (data[0], *map(_without_missing, data[1:]))
-    if is_sparse(data[0]) or _has_sparse_columns(data[0]):
-        options = {**options, **_sparse_options(estimator, data[0])}
+    options |= sparse_options(estimator, data[0])
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
@@ -292,8 +291,13 @@ def _has_sparse_columns(X: Any) -> bool:
     return bool(kinds) and all(type(kind).__name__ == "SparseDtype" for kind in kinds)
 
 
-def _sparse_options(estimator: BaseEstimator, X: Any) -> dict[str, Any]:
-    """Return the options that let scikit-learn accept sparse rows; refuse them with a remedy."""
+def sparse_options(estimator: BaseEstimator, X: Any) -> dict[str, Any]:
+    """Return the options of ``validate_data`` for sparse rows, and none for others.
+
+    Raise TypeError, with the remedy, unless the estimator's tag says that it takes sparse rows.
+    """
+    if not (is_sparse(X) or _has_sparse_columns(X)):
+        return {}
     tags = sklearn.utils.get_tags(estimator).input_tags
     if tags.sparse:
         return {"accept_sparse": "csr", "dtype": np.float64}

@@ -265,7 +265,8 @@ class _Wrapped(Kernel):
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """True if all inner kernels take sparse points."""
-        return all(getattr(self, part).takes_sparse for part in self._parts)
+        parts = (getattr(self, part) for part in self._parts)
+        return all(getattr(part, "takes_sparse", False) for part in parts)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         for part in self._parts:
@@ -488,7 +489,8 @@ class WeightedSum(Kernel):
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """True if all kernels take sparse points."""
-        return all(kernel.takes_sparse for kernel, _ in self._terms())
+        kernels = self.kernels if isinstance(self.kernels, list | tuple) else [None]
+        return all(getattr(kernel, "takes_sparse", False) for kernel in kernels)
 
     def _terms(self) -> list[tuple[Kernel, float]]:
         """Return the validated (kernel, weight) pairs."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -316,12 +316,12 @@ class Costs(NamedTuple):
     normal_matrix: float
 
     @classmethod
-    def of(cls, kernel: Kernel, centres: Array, rank: int, n_targets: int, kept: float) -> Self:
-        """Estimate the costs for `rank` kept centres.
+    def of(cls, kernel: Kernel, shape: tuple[int, float], n_targets: int, kept: float) -> Self:
+        """Estimate the costs for centres of a shape (m, d), or of `products_per_value` d.
 
         A fraction `kept` of the kernel values is kept between passes.
         """
-        n_centres, n_features = rank, products_per_value(centres)
+        n_centres, n_features = shape
         # Nanoseconds per row-centre pair, on one core of an AMD EPYC. A Gaussian value takes 1.5
         # plus .06 per feature; a value of another kernel, 1 (linear) to 40 (SCG-LDK, DANK). An
         # iteration reads a kept value (.8) and computes two products per target (.25). The normal
@@ -353,7 +353,7 @@ class Costs(NamedTuple):
         return 0 if number < 5 else number
 
 
-def products_per_value(points: Array) -> float:
+def products_per_value(points: Any) -> float:
     """Return the mean cost of an inner product of two points, in dense products.
 
     Two rows of a sparse array share sum_j p_j^2 columns on average, for shares p_j of nonzeros.

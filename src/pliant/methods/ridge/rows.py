@@ -84,7 +84,9 @@ class KernelValues:
             sizes = self._gamma * row_squares(scaled)
             if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
                 # 2 gamma x'y - a - b
-                values = np.empty((len(sizes), len(self._sizes)), self.dtype) if out is None else out
+                values = (
+                    np.empty((len(sizes), len(self._sizes)), self.dtype) if out is None else out
+                )
                 values[:] = 0.0
                 add_products(values, scaled, self._columns)
                 values *= 2.0 * self._gamma

@@ -57,6 +57,7 @@ from pliant.methods.ridge.problem import (
     Solver,
     Targets,
     factorize,
+    products_per_value,
     sample_centres,
     sample_rows,
 )
@@ -214,14 +215,14 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     ) -> tuple[Costs, int]:
         """Return the costs of a fit, and the number of rows of a preconditioner."""
         (n, t), m = targets.values.shape, factor.rank
-        costs = Costs.of(kernel, centres, m, t, rows.n_kept / n)
+        costs = Costs.of(kernel, (m, products_per_value(centres)), t, rows.n_kept / n)
         return costs, costs.sample_size(n, m)
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
         if isinstance(self.centers, str):
             rng = check_random_state(self.random_state)
             return sample_centres(data, weights, int(self.n_centers), rng)
-        points = check_points(self.centers, "centers", self.n_features_in_, sparse=True).copy()
+        points: Any = check_points(self.centers, "centers", self.n_features_in_, sparse=True).copy()
         if is_sparse(data) is not is_sparse(points):
             points = as_csr(points) if is_sparse(data) else points.toarray()
         count = points.shape[0]
