@@ -22,10 +22,8 @@ from pliant.core.jit import compiled
 from pliant.core.typing import Array, Indices
 
 BLOCK_ENTRIES = 100_000
-"""Maximum number of products in a block, and of entries in a chunk of transposed rows."""
-
-DIFFERENCES = 1_000_000
-"""Maximum number of entries in a block of differences."""
+"""Maximum number of products in a block, and of entries in a block of differences or of transposed
+rows."""
 
 CLOSE = 0.01
 """Ratio of |x - y|^2 to |x|^2 + |y|^2 below which the difference is computed first."""
@@ -102,8 +100,22 @@ def row_squares(X: Any) -> Array:
 
 def column_ends(X: Any) -> tuple[Array, Array]:
     """Return the smallest and largest entry of each column, each of shape (d,)."""
-    ends = X.min(axis=0), X.max(axis=0)
-    return (ends[0].toarray(), ends[1].toarray()) if is_sparse(X) else ends
+    if not is_sparse(X):
+        return X.min(axis=0), X.max(axis=0)
+    lowest, highest = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
+    _widen(lowest, highest, X.indices, X.data)
+    gaps = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]  # columns with zeros
+    lowest[gaps], highest[gaps] = np.minimum(lowest[gaps], 0.0), np.maximum(highest[gaps], 0.0)
+    return lowest, highest
+
+
+def variance(X: Any) -> float:
+    """Return the variance of all entries of an array, or of a CSR array with its zeros."""
+    if not is_sparse(X):
+        return float(X.var(dtype=np.float64))
+    size = X.shape[0] * X.shape[1]
+    mean = float(X.data.sum()) / size
+    return (_spread_about(X.data, mean) + (size - X.nnz) * mean**2) / size
 
 
 def column_spreads(X: Any) -> Array:
@@ -134,9 +146,9 @@ def inner_products(X: Any, Y: Any) -> Array:
 
 
 def _chunks(X: Any) -> Any:
-    """Yield blocks of rows with about `BLOCK_ENTRIES` stored entries, at least 64 rows each."""
+    """Yield blocks of rows with about `BLOCK_ENTRIES` stored entries, at least 16 rows each."""
     mean = X.nnz // max(1, X.shape[0])
-    return row_blocks(X.shape[0], mean, max(BLOCK_ENTRIES, 64 * mean))
+    return row_blocks(X.shape[0], mean, max(BLOCK_ENTRIES, 16 * mean))
 
 
 def add_products(products: npt.NDArray[Any], X: Any, Y: Any) -> None:
@@ -160,6 +172,8 @@ def squared_distances(X: Any, Y: Any) -> Array:
         block *= -2.0
         block += total
         total *= CLOSE
+        if X is Y:
+            np.fill_diagonal(block[:, rows], np.inf)  # 0 in the end, without a difference
         i, j = np.nonzero(block < total)
         block[i, j] = _squares_of_differences(X, Y, i + rows.start, j)
     if X is Y:
@@ -187,7 +201,7 @@ def _squares_of_differences(X: Any, Y: Any, i: Indices, j: Indices) -> Array:
     low = 0
     while low < len(i):
         used = ends[low - 1] if low else 0
-        high = max(low + 1, int(np.searchsorted(ends, used + DIFFERENCES)))
+        high = max(low + 1, int(np.searchsorted(ends, used + BLOCK_ENTRIES)))
         squares[low:high] = row_squares(X[i[low:high]] - Y[j[low:high]])
         low = high
     return squares
@@ -201,6 +215,23 @@ def _row_squares(starts: Indices, values: Array) -> Array:
         for k in range(starts[i], starts[i + 1]):
             squares[i] += values[k] * values[k]
     return squares
+
+
+@compiled
+def _widen(lowest: Array, highest: Array, columns: Indices, values: Array) -> None:
+    """Extend the ranges of columns to their entries."""
+    for k in range(values.size):
+        j = columns[k]
+        lowest[j], highest[j] = min(lowest[j], values[k]), max(highest[j], values[k])
+
+
+@compiled
+def _spread_about(values: Array, mean: float) -> float:
+    """Sum the squared differences of values from a number."""
+    total = 0.0
+    for k in range(values.size):
+        total += (values[k] - mean) ** 2
+    return total
 
 
 @compiled

@@ -218,11 +218,12 @@ def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> No
 
 
 def check_sparse_numbers(points: Any, name: str) -> None:
-    """Call `check_numbers` for a row of a CSR array with a number that it refuses, if any."""
-    refused = ~(np.abs(points.data) <= LARGEST)
-    if refused.any():
-        row = int(np.searchsorted(points.indptr, int(np.argmax(refused)), side="right")) - 1
-        check_numbers(points[[row]].toarray(), name, first_row=row)
+    """Call `check_numbers` for the first row of a CSR array with a number that it refuses."""
+    if not points.nnz or (points.data.max() <= LARGEST and points.data.min() >= -LARGEST):
+        return
+    place = int(np.argmin(np.abs(points.data) <= LARGEST))  # False also for NaN
+    row = int(np.searchsorted(points.indptr, place, side="right")) - 1
+    check_numbers(points[[row]].toarray(), name, first_row=row)
 
 
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:

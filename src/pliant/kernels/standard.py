@@ -20,6 +20,7 @@ from pliant.core.sparse import (
     row_squares,
     scale_columns,
     squared_distances,
+    variance,
 )
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices
@@ -526,13 +527,6 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 def scaled_gamma(X: Array) -> float:
     """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
     values, d = X.data if is_sparse(X) else X, X.shape[1]
-    largest = float(np.abs(values).max(initial=0.0))
-    spread = _variance(X) if is_sparse(X) else float(X.var(dtype=np.float64))
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    spread = variance(X)
     return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d
-
-
-def _variance(X: Any) -> float:
-    """Return the variance of all entries of a CSR array, zeros included."""
-    mean, n_zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
-    squares = float(((X.data - mean) ** 2).sum()) + n_zeros * mean**2
-    return squares / (X.shape[0] * X.shape[1])

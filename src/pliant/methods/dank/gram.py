@@ -13,6 +13,7 @@ import numpy as np
 
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue, remedy
+from pliant.core.sparse import is_sparse
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -135,7 +136,8 @@ def _check_scales(kernel: Kernel, data: TrainingData, options: HadamardOptions) 
     ratio, names = pair[2], data.feature_names
     large, small = (f"column {j}" if names is None else f"{names[j]!r}" for j in pair[:2])
     kind = options.name
-    pipeline = f"make_pipeline(StandardScaler(), {kind}())"
+    scaler = "MaxAbsScaler" if is_sparse(data.points) else "StandardScaler"
+    pipeline = f"make_pipeline({scaler}(), {kind}())"
     if ratio > HOPELESS:
         raise ValueError(
             f"expected standard deviations of features within a factor of 1e8, got {ratio:.2g} "

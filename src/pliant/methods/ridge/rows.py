@@ -54,8 +54,8 @@ class KernelValues:
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:
             self._gamma, shares = kernel._shares(centres.shape[1])
-            self._factors = np.ones(centres.shape[1]) if shares is None else np.sqrt(shares)
-            scaled = scale_columns(centres, self._factors)
+            self._factors = None if shares is None else np.sqrt(shares)
+            scaled = self._scaled(centres)
             if is_sparse(centres):
                 self._columns, self._sizes = scaled.tocsc(), self._gamma * row_squares(scaled)
                 self._reach = float(self._sizes.max(initial=0.0))
@@ -71,16 +71,20 @@ class KernelValues:
             return self._of_sparse(as_csr(rows), out)
         rows = np.asarray(rows, dtype=np.float64)
         if self._fast:
-            exponents = Exponents(rows * self._factors, self._origin, self._gamma)
+            exponents = Exponents(self._scaled(rows), self._origin, self._gamma)
             if max(self._reach, exponents.reach) <= self._farthest:
                 left = exponents.left(slice(None)).astype(self.dtype, copy=False)
                 return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
         return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 
+    def _scaled(self, points: Array) -> Array:
+        """Return points scaled for a Gaussian with a common gamma."""
+        return points if self._factors is None else scale_columns(points, self._factors)
+
     def _of_sparse(self, rows: Any, out: Array | None) -> Array:
         """Return the kernel values of rows in a CSR array."""
         if self._fast and is_sparse(self.centres):
-            scaled = scale_columns(rows, self._factors)
+            scaled = self._scaled(rows)
             sizes = self._gamma * row_squares(scaled)
             if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
                 # 2 gamma x'y - a - b
@@ -181,12 +185,13 @@ class MemoryRows:
     values: KernelValues
 
     def __init__(
-        self, X: Array, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
+        self, X: Any, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
     ) -> None:
         self.X, self.targets, self.weights, self.values = X, targets, weights, values
         n, width = len(weights), values.centres.shape[0]
         row_mb = values.dtype.itemsize * width / 2**20
-        self._step = min(n, max(1, int(BLOCK_MB / row_mb)))
+        step_mb = max(row_mb, 12.0 * X.nnz / (2**20 * n)) if is_sparse(X) else row_mb
+        self._step = min(n, max(1, int(BLOCK_MB / step_mb)))
         fits = int(cache_mb / row_mb)
         self.n_kept: int = n if fits >= n else fits // self._step * self._step
         self._kept = np.empty((self.n_kept, width), values.dtype)
