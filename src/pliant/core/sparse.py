@@ -25,6 +25,9 @@ BLOCK_ENTRIES = 100_000
 """Maximum number of products in a block, and of entries in a block of differences or of transposed
 rows."""
 
+COMMON = 0.2
+"""Share of points above which the entries of a column are stored densely."""
+
 CLOSE = 0.01
 """Ratio of |x - y|^2 to |x|^2 + |y|^2 below which the difference is computed first."""
 
@@ -153,9 +156,41 @@ def _chunks(X: Any) -> Any:
 
 def add_products(products: npt.NDArray[Any], X: Any, Y: Any) -> None:
     """Add the inner products of the rows of X, a CSR array, and Y, a CSC array, in place."""
-    if X.shape[1] != Y.shape[1]:  # the loop below would read beyond the columns
-        raise ValueError(f"expected points with {Y.shape[1]} features, got {X.shape[1]}")
+    _check_widths(X, Y)
     _add_products(products, X.indptr, X.indices, X.data, Y.indptr, Y.indices, Y.data)
+
+
+def _check_widths(X: Any, Y: Any) -> None:
+    """Raise ValueError for other widths, as compiled loops would read beyond the columns."""
+    if X.shape[1] != Y.shape[1]:
+        raise ValueError(f"expected points with {Y.shape[1]} features, got {X.shape[1]}")
+
+
+class SparseProducts:
+    """Inner products of many rows with the points in a CSR array Y, which is transposed once.
+
+    Columns with entries in more than a share `COMMON` of Y are also stored as the rows of a dense
+    array: a matrix product takes a fraction of the time of a loop over their entries.
+    """
+
+    def __init__(self, Y: Any, dtype: npt.DTypeLike = np.float64) -> None:
+        columns, lengths = Y.tocsc(), np.bincount(Y.indices, minlength=Y.shape[1])
+        common = lengths > COMMON * Y.shape[0]
+        self._place = np.where(common, np.cumsum(common) - 1, -1)  # of common columns
+        self._common = np.ascontiguousarray(columns[:, common].toarray().T, dtype)
+        rare = np.repeat(~common, lengths)
+        starts = np.append(0, np.cumsum(np.where(common, 0, lengths)))
+        entries = columns.data[rare], columns.indices[rare], starts.astype(columns.indptr.dtype)
+        self._rare = scipy.sparse.csc_array(entries, shape=Y.shape)
+
+    def __call__(self, X: Any, out: Array) -> Array:
+        """Write the inner products of the rows of X, a CSR array, to `out`, shape (n, m)."""
+        _check_widths(X, self._rare)
+        common = np.zeros((X.shape[0], len(self._common)), self._common.dtype)
+        _gather(common, X.indptr, X.indices, X.data, self._place)
+        np.matmul(common, self._common, out=out)
+        add_products(out, X, self._rare)
+        return out
 
 
 def squared_distances(X: Any, Y: Any) -> Array:
@@ -215,6 +250,18 @@ def _row_squares(starts: Indices, values: Array) -> Array:
         for k in range(starts[i], starts[i + 1]):
             squares[i] += values[k] * values[k]
     return squares
+
+
+@compiled
+def _gather(
+    found: Array, starts: Indices, places: Indices, values: Array, position: Indices
+) -> None:
+    """Copy the entries of rows in columns with a position >= 0."""
+    for i in range(found.shape[0]):
+        for a in range(starts[i], starts[i + 1]):
+            k = position[places[a]]
+            if k >= 0:
+                found[i, k] = values[a]
 
 
 @compiled

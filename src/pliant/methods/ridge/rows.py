@@ -19,7 +19,7 @@ from sklearn.base import is_classifier
 from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree, without_empty_chunks
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
-from pliant.core.sparse import add_products, as_csr, is_sparse, row_squares, scale_columns
+from pliant.core.sparse import SparseProducts, as_csr, is_sparse, row_squares, scale_columns
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_weights
@@ -57,7 +57,8 @@ class KernelValues:
             self._factors = None if shares is None else np.sqrt(shares)
             scaled = self._scaled(centres)
             if is_sparse(centres):
-                self._columns, self._sizes = scaled.tocsc(), self._gamma * row_squares(scaled)
+                self._products = SparseProducts(scaled, self.dtype)
+                self._sizes = self._gamma * row_squares(scaled)
                 self._reach = float(self._sizes.max(initial=0.0))
                 return
             self._origin = scaled.mean(axis=0)
@@ -91,8 +92,7 @@ class KernelValues:
                 values = (
                     np.empty((len(sizes), len(self._sizes)), self.dtype) if out is None else out
                 )
-                values[:] = 0.0
-                add_products(values, scaled, self._columns)
+                self._products(scaled, values)
                 values *= 2.0 * self._gamma
                 values -= sizes.astype(self.dtype)[:, None]
                 values -= self._sizes.astype(self.dtype)
