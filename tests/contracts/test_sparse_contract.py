@@ -118,6 +118,10 @@ def test_sparse_rows_give_the_model_of_dense_rows(model):
         np.testing.assert_allclose(one, other, atol=1e-9 * scale)
     for part, before in zip((sparse.data, sparse.indices, sparse.indptr), given, strict=True):
         np.testing.assert_array_equal(part, before)  # the user's matrix is not changed
+    if hasattr(fitted, "fit_gram"):
+        gram = clone(model).fit_gram(sparse, y)
+        np.testing.assert_allclose(gram, clone(model).fit_gram(X, y), atol=1e-6 * scale)
+    assert type(fitted.summary().kernel) is type(dense.summary().kernel)
     vectors = getattr(fitted, "support_vectors_", None)
     assert vectors is None or isinstance(vectors, scipy.sparse.csr_array)
 

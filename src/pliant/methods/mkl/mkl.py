@@ -175,9 +175,9 @@ class MKLClassifier(SVMClassifier, BaseMKL):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; row numbers of shape
-            (n_samples, 1) for kernels given as Gram matrices.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
+            Gram matrices.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -293,9 +293,9 @@ class MKLRegressor(SVMRegressor, BaseMKL):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; row numbers of shape
-            (n_samples, 1) for kernels given as Gram matrices.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
+            Gram matrices.
         y : array-like of shape (n_samples,)
             Real targets.
         sample_weight : array-like of shape (n_samples,), optional

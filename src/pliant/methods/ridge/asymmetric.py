@@ -149,7 +149,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples)
             At least two training points; for kernel="precomputed", K, with k(x_i, x_j) in row i,
             column j.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)

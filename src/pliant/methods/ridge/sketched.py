@@ -128,7 +128,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a Dask collection
             At least two training points. float32 arrays and memory maps are not copied, unless
             some weights are zero. Each pass recomputes the partitions of a Dask array.
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
@@ -376,6 +376,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         > 0, and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
         The centres, or "uniform" to draw samples with probabilities proportional to their weights.
+        Given centres may be sparse.
     fit_intercept : bool, default=True
         If False, b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
@@ -481,7 +482,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
         Parameters
         ----------
-        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_queries, n_features), or a Dask collection
             For a Dask collection, the result is a lazy Dask array.
         """
         return self._outputs(X)
@@ -553,7 +554,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
         Parameters
         ----------
-        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_queries, n_features), or a Dask collection
             For a Dask collection, the result is a lazy Dask array.
         """
         return self._outputs(X)
@@ -565,7 +566,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
         Parameters
         ----------
-        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_queries, n_features), or a Dask collection
             For a Dask collection, the result is a lazy Dask array.
         """
         f = self._outputs(X)

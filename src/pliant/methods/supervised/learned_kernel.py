@@ -122,7 +122,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Points. For a learner with kernel="precomputed", the kernel matrix of shape
             (n_samples, n_samples).
         y : array-like of shape (n_samples,)

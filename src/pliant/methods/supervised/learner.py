@@ -95,7 +95,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             All points, with or without side information. For kernel="precomputed", their kernel
             matrix, shape (n_samples, n_samples).
         y : array-like of shape (n_samples,), optional
@@ -142,7 +142,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             New points. For kernel="precomputed", kernel values between new and training points.
 
         Returns

@@ -278,7 +278,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
 
         Returns
@@ -303,7 +303,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
         """
         decision = self.decision_function(X)
@@ -335,7 +335,7 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
         """
         return self._expand(self._checked_input(X))
