@@ -526,7 +526,8 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 
 def scaled_gamma(X: Array) -> float:
     """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
-    values, d = X.data if is_sparse(X) else X, X.shape[1]
+    values: Any = X.data if is_sparse(X) else X
+    d = X.shape[1]
     largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     spread = variance(X)
     return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d
