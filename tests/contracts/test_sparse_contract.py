@@ -127,6 +127,37 @@ def test_sparse_rows_give_the_model_of_dense_rows(model):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", SETTINGS[::2], ids=name_of)
+def test_a_model_of_dense_rows_takes_sparse_ones_or_refuses_them(model):
+    fitted = clone(model).fit(X, target_of(model))
+    expected, found, refusal = outputs(fitted, T), [], ""
+    try:
+        found = outputs(fitted, scipy.sparse.csr_array(T))
+    except TypeError as error:
+        refusal = str(error)
+    if refusal:
+        assert "expected X to be a dense array" in refusal
+        assert "X.toarray()" in refusal
+        return
+    scale = max(1.0, max(np.abs(each).max() for each in expected))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-9 * scale)
+
+
+def test_arrays_that_are_read_only_are_taken():
+    """As joblib passes large arrays to other processes."""
+    rows = scipy.sparse.csr_array(X)
+    expected = pliant.SketchedKernelRidge(n_centers=9, random_state=0).fit(rows, f).predict(rows)
+    for part in (rows.data, rows.indices, rows.indptr):
+        part.flags.writeable = False
+    for model in (pliant.SketchedKernelRidge(n_centers=9, random_state=0), pliant.DANKRegressor()):
+        found = model.fit(rows, f).predict(rows)
+        assert np.isfinite(found).all()
+        if isinstance(model, pliant.SketchedKernelRidge):
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", SETTINGS[::3], ids=name_of)
 def test_the_form_of_the_matrix_does_not_matter(model):
     y = target_of(model)
