@@ -4,6 +4,7 @@ import joblib
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pliant
@@ -67,7 +68,8 @@ def expected_failures(estimator):
         reason = LEARNER
     elif name.startswith(("TKL", "GKL")):
         reason = SADDLE
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
+    kinds = ("dense", "sparse") if get_tags(estimator).input_tags.sparse else ("dense",)
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in kinds}
 
 
 @pytest.fixture(autouse=True)

@@ -364,5 +364,5 @@ def test_trusted_types_are_classes_of_pliant():
         module, _, attribute = name.rpartition(".")
         kind = getattr(import_module(module), attribute)
         assert inspect.getsourcefile(kind).startswith(os.path.dirname(pliant.__file__) + os.sep)
-    plain = {"list", "tuple", "dict", "slice", "scalar", "point", "transposed"}
+    plain = {"list", "tuple", "dict", "slice", "scalar", "point", "transposed", "csr"}
     assert set(MAKERS) == plain

@@ -21,12 +21,13 @@ def row_blocks(n_rows: int, width: int, entries: int = BLOCK_ENTRIES) -> Iterato
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:
     """Compute outputs of X in blocks, with `width` temporary values per row; reject NaN and inf."""
-    blocks = row_blocks(len(X), width, BLOCK_ENTRIES)
+    blocks = row_blocks(X.shape[0], width, BLOCK_ENTRIES)
     values = np.concatenate([outputs(X[rows]) for rows in blocks])
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
+        largest = abs(X[[row]]).max() if X.shape[1] else 0.0
         raise ValueError(
             f"expected finite outputs, got inf or NaN for row {row} of X (largest absolute "
-            f"feature {np.abs(X[row]).max(initial=0.0):.3g}); scale the features or the targets"
+            f"feature {largest:.3g}); scale the features or the targets"
         )
     return values

@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import SampleWeightWarning
-from pliant.core.sparse import as_csr, is_sparse
+from pliant.core.sparse import as_csr, column_ends, column_spreads, is_sparse
 from pliant.core.text import close_names, one_line
 from pliant.core.typing import Array, Indices, Mask
 
@@ -218,11 +218,12 @@ def check_numbers(values: npt.NDArray[Any], name: str, first_row: int = 0) -> No
 
 
 def check_sparse_numbers(points: Any, name: str) -> None:
-    """Call `check_numbers` for a row of a CSR array with a number that it refuses, if any."""
-    refused = ~(np.abs(points.data) <= LARGEST)
-    if refused.any():
-        row = int(np.searchsorted(points.indptr, int(np.argmax(refused)), side="right")) - 1
-        check_numbers(points[[row]].toarray(), name, first_row=row)
+    """Call `check_numbers` for the first row of a CSR array with a number that it refuses."""
+    if not points.nnz or (points.data.max() <= LARGEST and points.data.min() >= -LARGEST):
+        return
+    place = int(np.argmin(np.abs(points.data) <= LARGEST))  # False also for NaN
+    row = int(np.searchsorted(points.indptr, place, side="right")) - 1
+    check_numbers(points[[row]].toarray(), name, first_row=row)
 
 
 def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
@@ -242,7 +243,11 @@ def _as_numbers(values: npt.ArrayLike, name: str) -> Array:
 
 
 def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
-    """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`."""
+    """Call scikit-learn's ``validate_data``; reject absolute values above `LARGEST`.
+
+    Sparse rows become a CSR array if the estimator's tag says that it takes them, and raise
+    TypeError otherwise.
+    """
     data = tuple(in_memory("X or y", each) if is_collection(each) else each for each in data)
     advice = (
         "pliant.TableFeatures encodes text, dates and missing values, as in "
@@ -251,6 +256,7 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     check_collected("X", data[0])
     _check_columns(data[0], "" if options.get("dtype", "numeric") is None else advice)
     data = (data[0], *map(_without_missing, data[1:]))
+    options |= sparse_options(estimator, data[0])
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
             checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
@@ -270,11 +276,39 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
         if not (texts or dates or reason.startswith("Input X contains NaN")):
             raise  # keep scikit-learn's errors
         raise ValueError(f"{reason}: {advice}") from None
-    parts = checked if isinstance(checked, tuple) else (checked,)
+    parts = list(checked) if isinstance(checked, tuple) else [checked]
+    if is_sparse(parts[0]):
+        parts[0] = as_csr(parts[0])
+        check_sparse_numbers(parts[0], "X")
     for name, part in zip(("X", "y"), parts, strict=False):
         if isinstance(part, np.ndarray) and part.dtype == np.float64:
             check_numbers(part, name)
-    return checked
+    return tuple(parts) if isinstance(checked, tuple) else parts[0]
+
+
+def _has_sparse_columns(X: Any) -> bool:
+    """Return True for a data frame of pandas with sparse columns alone."""
+    kinds = list(getattr(X, "dtypes", ()))
+    return bool(kinds) and all(type(kind).__name__ == "SparseDtype" for kind in kinds)
+
+
+def sparse_options(estimator: BaseEstimator, X: Any) -> dict[str, Any]:
+    """Return the options of ``validate_data`` for sparse rows, and none for others.
+
+    Raise TypeError, with the remedy, unless the estimator's tag says that it takes sparse rows.
+    """
+    if not (is_sparse(X) or _has_sparse_columns(X)):
+        return {}
+    tags = sklearn.utils.get_tags(estimator).input_tags
+    if tags.sparse:
+        return {"accept_sparse": "csr", "dtype": np.float64}
+    what, remedy = "rows", "sklearn.decomposition.TruncatedSVD first"
+    if tags.pairwise:
+        what, remedy = "kernel values", "X.toarray()"
+    raise TypeError(
+        f"expected dense {what} for {one_line(estimator, 200)}, got a sparse matrix of shape "
+        f"{tuple(X.shape)}: use {remedy}"
+    )
 
 
 def check_collected(name: str, values: Any) -> None:
@@ -574,10 +608,10 @@ def check_weights(sample_weight: npt.ArrayLike | None, X: Array) -> Array:
     Positive weights below `LIGHTEST` times the largest become zero, with a SampleWeightWarning.
     """
     if sample_weight is None:
-        return np.ones(len(X))
+        return np.ones(X.shape[0])
     weights = _as_numbers(sample_weight, "sample_weight")
-    if weights.shape != (len(X),):
-        raise ValueError(f"expected sample_weight of shape ({len(X)},), got {weights.shape}")
+    if weights.shape != X.shape[:1]:
+        raise ValueError(f"expected sample_weight of shape ({X.shape[0]},), got {weights.shape}")
     check_numbers(weights, "sample_weight")
     if (weights < 0).any():
         raise ValueError(f"expected sample_weight >= 0, got {weights.min():g}")
@@ -614,8 +648,8 @@ def unlike_features(X: Array) -> tuple[int, int, float] | None:
     Return None unless the ratios of standard deviations and of ranges both exceed `UNLIKE`. The
     condition on the ranges exempts rare indicators.
     """
-    lowest, highest = X.min(axis=0), X.max(axis=0)
-    widths, spreads = highest - lowest, X.std(axis=0)
+    (lowest, highest), spreads = column_ends(X), column_spreads(X)
+    widths = highest - lowest
     # A column with a range below 1e-12 of its largest value is constant up to rounding errors.
     varying = widths > 1e-12 * np.maximum(np.abs(lowest), np.abs(highest))
     large = int(np.argmax(np.where(varying, spreads, -1.0)))

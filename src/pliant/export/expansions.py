@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
+from pliant.core.sparse import is_sparse
 from pliant.core.typing import Array
 from pliant.export.graph import OnnxGraph
 from pliant.kernels.base import Kernel
@@ -46,6 +47,8 @@ def _as_expansion(model: Any) -> Expansion:
         raise ValueError(f"expected a LAB-RBF model or a kernel expansion for ONNX, got {name}")
     functions = getattr(model, "estimators_", [model])  # an SVM has one per pair of classes
     parameters = [_radial_parameters(each.kernel_, name) for each in functions]
+    if any(is_sparse(each.support_vectors_) for each in functions):
+        raise ValueError(f"expected dense support vectors for ONNX, got sparse ones of {name}")
     vectors = np.vstack([each.support_vectors_ for each in functions])
     if not len(vectors):
         raise ValueError(f"expected a model with support vectors, got a constant {name}")

@@ -265,7 +265,8 @@ class _Wrapped(Kernel):
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """True if all inner kernels take sparse points."""
-        return all(getattr(self, part).takes_sparse for part in self._parts)
+        parts = (getattr(self, part) for part in self._parts)
+        return all(getattr(part, "takes_sparse", False) for part in parts)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         for part in self._parts:
@@ -488,7 +489,8 @@ class WeightedSum(Kernel):
     @property
     def takes_sparse(self) -> bool:  # type: ignore[override]
         """True if all kernels take sparse points."""
-        return all(kernel.takes_sparse for kernel, _ in self._terms())
+        kernels = self.kernels if isinstance(self.kernels, list | tuple) else [None]
+        return all(getattr(kernel, "takes_sparse", False) for kernel in kernels)
 
     def _terms(self) -> list[tuple[Kernel, float]]:
         """Return the validated (kernel, weight) pairs."""
@@ -693,6 +695,12 @@ def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
         elif isinstance(part, list | tuple):
             queue.extend(part)
     return False
+
+
+def check_sparse_points(kernel: Kernel, points: Any) -> None:
+    """Raise ValueError for sparse points of a file with a kernel that does not take them."""
+    if is_sparse(points) and not kernel.takes_sparse:
+        raise ValueError(f"expected dense points for {short_name(kernel)}, got a sparse array")
 
 
 def positive(kernel: Kernel, name: str) -> float:

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial.distance import cdist
 
+from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse, row_keys
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
 from pliant.kernels.standard import Precomputed
@@ -34,16 +35,16 @@ MANY = 2000
 class CoordinateNeighbors:
     """Neighbours among training points, shape (n, d), by Euclidean distance.
 
-    A new point bitwise equal to training points has only the first of them as its neighbour.
+    A new point bitwise equal to training points has only the first of them as its neighbour. The
+    points may be a CSR array.
     """
 
     def __init__(self, points: npt.ArrayLike) -> None:
-        self._points = check_points(points, "points")
-        rows = self._points + 0.0  # -0.0 becomes 0.0
-        self._first = {row.tobytes(): i for i, row in reversed(list(enumerate(rows)))}
+        self._points = check_points(points, "points", sparse=True)
+        self._first = {key: i for i, key in reversed(list(enumerate(row_keys(self._points))))}
 
     def __len__(self) -> int:
-        return len(self._points)
+        return self._points.shape[0]
 
     def pool(self, values: Array) -> Array:
         """Average the values of equal training points."""
@@ -54,15 +55,16 @@ class CoordinateNeighbors:
 
     def duplicates(self, X: Array) -> Indices:
         """Return the first training point equal to each row of X, or -1."""
-        return np.array([self._first.get(row.tobytes(), -1) for row in X + 0.0], dtype=np.intp)
+        keys = row_keys(in_form_of(X, self._points))
+        return np.array([self._first.get(key, -1) for key in keys], dtype=np.intp)
 
     def query(self, X: Array, k: int) -> tuple[Array, Indices]:
         """Return distances and indices of the k nearest points, nearest first, shape (m, k)."""
-        X = check_points(X, "X", n_features=self._points.shape[1])
+        X = check_points(X, "X", n_features=self._points.shape[1], sparse=True)
         duplicates = self.duplicates(X)
-        distances, indices = np.zeros((len(X), k)), np.tile(duplicates[:, None], k)
+        distances, indices = np.zeros((len(duplicates), k)), np.tile(duplicates[:, None], k)
         rest = np.flatnonzero(duplicates < 0)
-        if rest.size and len(self) > max(MANY, 10 * k):
+        if rest.size and len(self) > max(MANY, 10 * k) and not is_sparse(self._points):
             distances[rest], indices[rest], certain = self._query_shortlists(X[rest], k)
             rest = rest[~certain]
         for part in row_parts(rest, len(self)):
@@ -102,11 +104,11 @@ class CoordinateNeighbors:
 
     def distances(self, X: Array) -> Array:
         """Return the distances from each row of X to all training points, shape (m, n)."""
-        return cdist(X, self._points)
+        return euclidean_distances(in_form_of(X, self._points), self._points)
 
     def between(self, indices: Indices) -> Array:
         """Return the distances from the given training points to all, shape (len(indices), n)."""
-        return cdist(self._points[indices], self._points)
+        return self.distances(self._points[indices])
 
 
 class GramNeighbors:
@@ -173,9 +175,9 @@ def reciprocal(neighbors: Neighbors, X: Array) -> Indices:
     an inlier needs only a few neighbours, which are queried in growing batches. An outlier needs
     the ranks of all training points.
     """
-    best = np.full(len(X), -1, dtype=np.intp)
-    product = np.full(len(X), np.inf)
-    pending = np.arange(len(X))
+    best = np.full(X.shape[0], -1, dtype=np.intp)
+    product = np.full(len(best), np.inf)
+    pending = np.arange(len(best))
     seen, k = 0, 1
     while pending.size and seen < len(neighbors):
         distances, indices = neighbors.query(X[pending], min(k, len(neighbors)))
@@ -204,8 +206,8 @@ def _rank(neighbors: Neighbors, indices: Indices, radii: Array) -> Indices:
 
 def _reciprocal_from_ranks(neighbors: Neighbors, X: Array) -> Indices:
     """Compute `reciprocal` from all ranks in O(n^2 log n + m n log n)."""
-    best = np.empty(len(X), dtype=np.intp)
-    for part in row_parts(np.arange(len(X)), len(neighbors)):
+    best = np.empty(X.shape[0], dtype=np.intp)
+    for part in row_parts(np.arange(len(best)), len(neighbors)):
         distances = neighbors.distances(X[part])
         order = distances.argsort(axis=1, kind="stable")
         product = np.empty(distances.shape, dtype=np.intp)

@@ -14,11 +14,13 @@ from sklearn.base import clone
 from pliant.core.exponential import exponentials
 from pliant.core.sparse import (
     absolute_distances,
+    column_ends,
     inner_products,
     is_sparse,
     row_squares,
     scale_columns,
     squared_distances,
+    variance,
 )
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices
@@ -486,7 +488,7 @@ def as_kernel(
             return _WITH_GAMMA[kernel](gamma=gamma)
         _refuse_gamma(gamma, f"kernel={kernel!r} has no gamma")
         if kernel == "tl1":  # .7 times the 1-norm diameter of the bounding box of X
-            low, high = (_dense(end(axis=0)) for end in (X.min, X.max))
+            low, high = column_ends(X)
             return TL1(0.7 * (float((high - low).sum()) or float(X.shape[1])))
         if kernel == "linear":
             return Linear()
@@ -510,6 +512,13 @@ def as_kernel(
     )
 
 
+def takes_sparse_points(kernel: KernelLike | None) -> bool:
+    """Return True if a parameter ``kernel`` names, or is, a kernel of sparse points."""
+    if isinstance(kernel, str):
+        return kernel in KERNEL_NAMES
+    return isinstance(kernel, Kernel) and kernel.takes_sparse
+
+
 def _refuse_gamma(gamma: float | str, why: str) -> None:
     if not (isinstance(gamma, str) and gamma == "scale"):
         raise ValueError(f"expected gamma='scale' (its default), got {gamma!r}: {why}")
@@ -517,19 +526,8 @@ def _refuse_gamma(gamma: float | str, why: str) -> None:
 
 def scaled_gamma(X: Array) -> float:
     """Return 1/(n_features var(X)), or 1/n_features if X is constant up to rounding."""
-    values, d = X.data if is_sparse(X) else X, X.shape[1]
-    largest = float(np.abs(values).max(initial=0.0))
-    spread = _variance(X) if is_sparse(X) else float(X.var(dtype=np.float64))
+    values: Any = X.data if is_sparse(X) else X
+    d = X.shape[1]
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    spread = variance(X)
     return 1.0 / (d * spread) if spread > (1e-12 * largest) ** 2 else 1.0 / d
-
-
-def _variance(X: Any) -> float:
-    """Return the variance of all entries of a CSR array, zeros included."""
-    mean, n_zeros = float(X.mean()), X.shape[0] * X.shape[1] - X.nnz
-    squares = float(((X.data - mean) ** 2).sum()) + n_zeros * mean**2
-    return squares / (X.shape[0] * X.shape[1])
-
-
-def _dense(vector: Any) -> Array:
-    """Return the minima or maxima of columns as an array."""
-    return np.asarray(vector.toarray() if is_sparse(vector) else vector).ravel()

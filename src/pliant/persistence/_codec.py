@@ -13,12 +13,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from sklearn.model_selection._search import BaseSearchCV
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import ModelFileError
+from pliant.core.sparse import as_csr, is_sparse
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
+from pliant.core.validation import LARGEST
 from pliant.records import to_record
 from pliant.records.convert import converts
 
@@ -30,6 +33,9 @@ MAX_NESTED = 10 * MAX_PARTS
 
 MAX_ROW_BYTES = 100_000_000
 """Maximum number of bytes in arrays restored from rows that are stored once."""
+
+MAX_WIDTH = 100_000_000
+"""Maximum number of columns of a sparse array; an inner product takes memory for each."""
 
 U4 = np.dtype("<u4")
 """Type of row numbers."""
@@ -100,6 +106,10 @@ class Encoder:
             return self._add(["objects"], items, *value.shape)
         if kind is np.ndarray or isinstance(value, np.generic):
             return self._encode_array(value)
+        if is_sparse(value):
+            rows = as_csr(value, where)
+            parts = (self._encode(part, where) for part in (rows.data, rows.indices, rows.indptr))
+            return self._add(["csr"], *parts, _checked_width(rows.shape[1]))
         if converts(kind):
             return self._encode(self._converted(value, where), where)
         if type_name(kind) not in self.trusted:
@@ -281,6 +291,41 @@ def _make_object(kind: Any, state: dict[str, Any]) -> Any:
     return result
 
 
+def _checked_width(width: Any) -> int:
+    """Return a number of columns; raise ModelFileError if it is not from 0 to `MAX_WIDTH`."""
+    if type(width) is not int or not 0 <= width <= MAX_WIDTH:
+        raise ModelFileError(f"expected from 0 to {MAX_WIDTH} columns, got {quoted(width)}")
+    return width
+
+
+def _make_csr(data: Any, indices: Any, indptr: Any, width: Any) -> Any:
+    """Return a sparse array; raise ModelFileError unless its parts are those of `as_csr`.
+
+    They are nonzero entries, float64; their columns, which ascend in each row; and the place of
+    each row's first entry, followed by the number of entries.
+    """
+    parts, width = (data, indices, indptr), _checked_width(width)
+    if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts):
+        raise ModelFileError("expected a sparse array of three vectors")
+    kinds = [part.dtype for part in parts]
+    if kinds[0] != np.float64 or kinds[1] != kinds[2] or kinds[1] not in (np.int32, np.int64):
+        raise ModelFileError(f"expected the types of a sparse array, got {quoted(kinds)}")
+    n = len(data)
+    if not len(indptr) or indptr[0] != 0 or indptr[-1] != n or len(indices) != n:
+        raise ModelFileError(f"expected rows of {n} entries in a sparse array, got others")
+    if (indptr[1:] < indptr[:-1]).any():
+        raise ModelFileError("expected ascending places of rows in a sparse array")
+    if n and not (indices.min() >= 0 and indices.max() < width):
+        raise ModelFileError(f"expected columns from 0 to {width - 1} in a sparse array")
+    first = np.zeros(n + 1, dtype=bool)
+    first[indptr] = True  # the first entries of rows, which may follow a larger column
+    if not (first[1:n] | (indices[1:] > indices[:-1])).all():
+        raise ModelFileError("expected ascending columns in each row of a sparse array")
+    if not ((np.abs(data) <= LARGEST) & (data != 0.0)).all():
+        raise ModelFileError("expected finite entries of at most 1e100 in a sparse array, and no 0")
+    return scipy.sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
+
+
 def _make_dict(*items: Any) -> dict[Any, Any]:
     """Return a dict of alternating keys and values."""
     return dict(zip(items[::2], items[1::2], strict=True))
@@ -291,6 +336,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "tuple": lambda *items: items,
     "dict": _make_dict,
     "slice": slice,
+    "csr": _make_csr,
     "scalar": lambda array: array[0],
     "point": lambda array: array.reshape(()),
     "transposed": np.transpose,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.sparse import is_sparse
 from pliant.records import Pipeline
 from pliant.records.estimators import Record
 
@@ -28,7 +29,7 @@ def check_parts(model: object) -> None:
 def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     """Yield a value and each object inside it once, inner objects first."""
     seen = set() if seen is None else seen
-    if id(value) in seen:
+    if id(value) in seen or is_sparse(value):
         return
     seen.add(id(value))
     parts = list(getattr(value, "__dict__", {}).values())

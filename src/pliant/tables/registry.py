@@ -122,7 +122,7 @@ class Method:
         searched = self.rough if rough else {}
         return made.set_params(**{**seeds, **many, **searched, **self.given})
 
-    def param_grid(self, n_features: int, task: str | None = None) -> dict[str, list[Any]]:
+    def param_grid(self, n_features: float, task: str | None = None) -> dict[str, list[Any]]:
         """Return the grid for n_features; a `task` restricts it to parameters of its learner."""
         grid: dict[str, list[Any]] = {name: list(values) for name, values in self.grid.items()}
         if task is not None:

@@ -180,9 +180,9 @@ class DANKClassifier(SVMClassifier, BaseHadamard):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
-            shape (n_samples, n_samples).
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; for kernel="precomputed", the Gram matrix of shape
+            (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -281,9 +281,9 @@ class DANKRegressor(SVMRegressor, BaseHadamard):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
-            shape (n_samples, n_samples).
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; for kernel="precomputed", the Gram matrix of shape
+            (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Real targets.
         sample_weight : array-like of shape (n_samples,), optional

@@ -13,6 +13,7 @@ import numpy as np
 
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue, remedy
+from pliant.core.sparse import is_sparse
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -107,7 +108,7 @@ def training_gram(data: TrainingData, options: HadamardOptions) -> TrainingGram:
         )
     _check_scales(kernel, data, options)
     gram = None
-    if isinstance(kernel, Precomputed) or _stores_gram(len(points), kernel.psd, options):
+    if isinstance(kernel, Precomputed) or _stores_gram(points.shape[0], kernel.psd, options):
         matrix, psd = _checked_gram(kernel, points, options)
         gram = DenseRows(matrix)
     elif made_of(kernel, Precomputed, FunctionKernel):
@@ -135,7 +136,8 @@ def _check_scales(kernel: Kernel, data: TrainingData, options: HadamardOptions) 
     ratio, names = pair[2], data.feature_names
     large, small = (f"column {j}" if names is None else f"{names[j]!r}" for j in pair[:2])
     kind = options.name
-    pipeline = f"make_pipeline(StandardScaler(), {kind}())"
+    scaler = "MaxAbsScaler" if is_sparse(data.points) else "StandardScaler"
+    pipeline = f"make_pipeline({scaler}(), {kind}())"
     if ratio > HOPELESS:
         raise ValueError(
             f"expected standard deviations of features within a factor of 1e8, got {ratio:.2g} "
@@ -216,7 +218,7 @@ def _checked_gram(kernel: Kernel, X: Array, options: HadamardOptions) -> tuple[A
 
 def _is_psd_on_sample(kernel: Kernel, points: Array, options: HadamardOptions) -> bool:
     """Test a user's kernel, whose Gram matrix is not stored, on a sample."""
-    sample = np.unique(np.linspace(0, len(points) - 1, SAMPLE_SIZE).astype(np.intp))
+    sample = np.unique(np.linspace(0, points.shape[0] - 1, SAMPLE_SIZE).astype(np.intp))
     try:
         return _checked_gram(kernel, points[sample], options)[1]
     except ValueError as error:
@@ -235,7 +237,7 @@ def compute_gram(kernel: Kernel, points: Array) -> Array:
 def problem_rows(problem: SVMProblem, base: TrainingGram, options: HadamardOptions) -> Rows:
     """Return the Gram matrix of the points of a problem, stored or with rows on demand."""
     if base.gram is None:
-        stored = DENSE_ROWS if options.fits(len(problem.points)) else 0
+        stored = DENSE_ROWS if options.fits(len(problem.members)) else 0
         return gram_rows(base.kernel, problem.points, options, stored=stored)
     if len(problem.members) == len(base.gram):
         return base.gram
@@ -250,12 +252,13 @@ def gram_rows(kernel: Kernel, points: Array, options: HadamardOptions, *, stored
     1 % smaller, and if `tol` >= 1e-5. In other cases, float32 would lose digits in sums of very
     different values, or round away the differences between values of a flat kernel or small gaps.
     """
-    if len(points) <= stored:
+    n = points.shape[0]
+    if n <= stored:
         return DenseRows(compute_gram(kernel, points))
     # test for equal k(x, x) and a sufficiently smaller median of k(x, z)
     diagonal = kernel.diag(points[:SAMPLE_SIZE])
     top = float(np.abs(diagonal).max())
-    sample = np.unique(np.linspace(0, len(points) - 1, 64).astype(np.intp))
+    sample = np.unique(np.linspace(0, n - 1, 64).astype(np.intp))
     median = float(np.median(kernel(points[sample])))
     single = np.ptp(diagonal) <= 1e-6 * top and top - median >= 1e-2 * top and options.tol >= 1e-5
     return CachedRows(kernel, points, options.cache_mb, "float32" if single else "float64")

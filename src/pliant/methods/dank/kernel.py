@@ -50,6 +50,7 @@ import numpy as np
 
 from pliant.core.blocks import row_blocks
 from pliant.core.linalg import nearest_rows
+from pliant.core.sparse import equal_points, in_form_of, is_sparse
 from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import (
     check_choice,
@@ -57,7 +58,7 @@ from pliant.core.validation import (
     check_points,
     check_real,
 )
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, check_sparse_points
 from pliant.kernels.extension import (
     CoordinateNeighbors,
     GramNeighbors,
@@ -95,7 +96,7 @@ class AdaptiveMatrix:
 
     def __len__(self) -> int:
         """Return n."""
-        return len(self.kernel.points)
+        return len(self.kernel.beta)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -183,6 +184,11 @@ class BaseHadamardKernel(Kernel):
         return self.base.psd
 
     @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """True if the training points are sparse."""
+        return is_sparse(self.points)
+
+    @property
     def quartic(self) -> float:
         """The factor c = 1/(4 eta) of the learned part."""
         return 1.0 / (4.0 * check_real("eta", self.eta, above=0, infinite=True))
@@ -200,7 +206,7 @@ class BaseHadamardKernel(Kernel):
     @property
     def groups(self) -> Indices:
         """The group of each training point; points of a group with beta = 0 share a row of F."""
-        return np.zeros(len(self.points), dtype=np.intp)
+        return np.zeros(len(self.beta), dtype=np.intp)
 
     @abstractmethod
     def change_between(self, rows: Indices, columns: Indices) -> Array:
@@ -240,7 +246,7 @@ class HadamardKernel(BaseHadamardKernel):
     ----------
     base : Kernel
         k, positive semi-definite.
-    points : array of shape (n, d)
+    points : array or CSR array of shape (n, d)
         The training points, float64.
     beta : array of shape (n,)
         The signed dual coefficients of the training points.
@@ -278,6 +284,8 @@ class HadamardKernel(BaseHadamardKernel):
         return extension if self.support.size and self.quartic else "none"
 
     def _gram(self, X: Array, Y: Array) -> Array:
+        same, X = Y is X, in_form_of(X, self.points)
+        Y = X if same else in_form_of(Y, self.points)
         gram = self.base._gram(X, Y)
         if self._extension == "none":
             return gram
@@ -285,7 +293,7 @@ class HadamardKernel(BaseHadamardKernel):
             # For predictions, Y holds the support points: their profiles are cached, and the
             # profiles of X reuse the kernel values.
             s = self.support.size
-            predicts = len(Y) == s and np.array_equal(Y, self.points[self.support])
+            predicts = Y.shape[0] == s and equal_points(Y, self.points[self.support])
             right = self._support_points if predicts else self._compute_profiles(Y)
             left = right if Y is X else self._compute_profiles(X, gram if predicts else None)
             adapted = self._change(gram, left, right)
@@ -297,6 +305,7 @@ class HadamardKernel(BaseHadamardKernel):
         return adapted
 
     def _diagonal(self, X: Array) -> Array:
+        X = in_form_of(X, self.points)
         diagonal = self.base._diagonal(X)
         if self._extension == "none":
             return diagonal
@@ -316,9 +325,9 @@ class HadamardKernel(BaseHadamardKernel):
 
     def _multiply(self, X: Array, weights: Array) -> Array:
         """Compute k(X, support) @ weights, shape (m, q), in blocks of rows."""
-        points, products = self.points[self.support], np.empty((len(X), weights.shape[1]))
+        points, products = self.points[self.support], np.empty((X.shape[0], weights.shape[1]))
         if products.size:
-            for rows in row_blocks(len(X), len(points), BLOCK_ENTRIES):
+            for rows in row_blocks(len(products), points.shape[0], BLOCK_ENTRIES):
                 products[rows] = self.base._gram(X[rows], points) @ weights
         return products
 
@@ -330,8 +339,8 @@ class HadamardKernel(BaseHadamardKernel):
         and its values to the right of the diagonal block also contribute to the columns.
         """
         points, beta = self.points[self.support], self.beta[self.support]
-        sums = np.zeros(len(points))
-        for rows in row_blocks(len(points), len(points), BLOCK_ENTRIES):
+        sums = np.zeros(len(beta))
+        for rows in row_blocks(len(beta), len(beta), BLOCK_ENTRIES):
             gram = self.base._gram(points[rows], points[rows.start :])  # the upper triangle
             sums[rows] += gram @ beta[rows.start :]
             sums[rows.stop :] += beta[rows] @ gram[:, rows.stop - rows.start :]
@@ -355,7 +364,7 @@ class HadamardKernel(BaseHadamardKernel):
         # For beta = 0, a(x, .) = 0: the factor b(x) = 0 makes the products irrelevant.
         b = np.append(self.beta[self.support], 0.0)
         products = np.vstack([self._products, np.zeros(self._products.shape[1])])
-        row_of = np.full(len(self.points), len(self.support))
+        row_of = np.full(len(self.beta), len(self.support))
         row_of[self.support] = np.arange(len(self.support))
         return self.form.profile(b, products), row_of
 
@@ -418,7 +427,7 @@ class HadamardKernel(BaseHadamardKernel):
     def form(self) -> Form:
         """The closed form of F."""
         self._check_form()
-        n, c, support, tau = len(self.points), self.quartic, self.support, float(self.tau)
+        n, c, support, tau = len(self.beta), self.quartic, self.support, float(self.tau)
         if self.centred:  # the mean entry of A is beta'K beta / n^2
             return CentredForm(c, n, float(self.beta[support] @ self.support_sums) / n**2)
         if not (tau and c and support.size):
@@ -433,7 +442,7 @@ class HadamardKernel(BaseHadamardKernel):
     def _check_form(self) -> None:
         """Raise ValueError unless eta, tau and centred define one of the closed forms."""
         check_real("eta", self.eta, above=0, infinite=True)
-        limit = 2 * len(self.points)
+        limit = 2 * len(self.beta)
         if check_real("tau", self.tau, least=0) >= limit:
             raise ValueError(f"expected tau < 2n = {limit}, got {self.tau!r}")
         if not isinstance(self.centred, bool | np.bool_):
@@ -473,9 +482,11 @@ class HadamardKernel(BaseHadamardKernel):
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes loaded from a file are inconsistent."""
         super()._check_loaded()
-        points, beta = check_points(self.points, "points"), np.asarray(self.beta)
-        if beta.shape != (len(points),) or beta.dtype != np.float64 or not np.isfinite(beta).all():
-            raise ValueError(f"expected {len(points)} finite coefficients, got shape {beta.shape}")
+        points, beta = check_points(self.points, "points", sparse=True), np.asarray(self.beta)
+        n = points.shape[0]
+        if beta.shape != (n,) or beta.dtype != np.float64 or not np.isfinite(beta).all():
+            raise ValueError(f"expected {n} finite coefficients, got shape {beta.shape}")
+        check_sparse_points(self.base, points)
         self.base._check_pair(points, points)
         check_integer("n_neighbors", self.n_neighbors, least=1)
         check_choice("extension", self.extension, EXTENSIONS)

@@ -90,9 +90,9 @@ class KNPLClassifier(SVMClassifier, BaseHadamard):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
-            shape (n_samples, n_samples).
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; for kernel="precomputed", the Gram matrix of shape
+            (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -171,9 +171,9 @@ class KNPLRegressor(SVMRegressor, BaseHadamard):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; for kernel="precomputed", the Gram matrix of
-            shape (n_samples, n_samples).
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; for kernel="precomputed", the Gram matrix of shape
+            (n_samples, n_samples).
         y : array-like of shape (n_samples,)
             Real targets.
         sample_weight : array-like of shape (n_samples,), optional

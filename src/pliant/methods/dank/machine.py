@@ -20,7 +20,7 @@ from pliant.core.validation import (
     optional,
     real_number,
 )
-from pliant.kernels.standard import Gamma, KernelLike
+from pliant.kernels.standard import Gamma, KernelLike, takes_sparse_points
 from pliant.methods.dank.kernel import (
     EXTENSIONS,
     AdaptiveMatrix,
@@ -93,6 +93,9 @@ class BaseHadamard(BaseSVM):
             intercepts=np.full(len(kernel.centres), float(self.intercept_)),
         )
 
+    def _takes_sparse(self) -> bool:
+        return takes_sparse_points(self.kernel) and self.partition is None
+
     @property
     def lower_bound_(self) -> float:
         """Lower bound on the optimum: the dual objective, which a fit maximises."""
@@ -125,10 +128,10 @@ class BaseHadamard(BaseSVM):
         super()._check_loaded()
         for fitted in getattr(self, "estimators_", [self]):
             n_support = len(fitted.kernel_.support)
-            if n_support != len(fitted.support_vectors_):
+            if n_support != len(fitted.dual_coef_):
                 raise ValueError(
                     f"expected {n_support} support points, as in the kernel, got "
-                    f"{len(fitted.support_vectors_)}"
+                    f"{len(fitted.dual_coef_)}"
                 )
             check_real("eta_", fitted.eta_, above=0, infinite=True)
             np.asarray(fitted.gap_history_, dtype=np.float64)  # raises unless numeric; nan is valid

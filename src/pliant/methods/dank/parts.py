@@ -141,7 +141,7 @@ def solve_part(
     deadline = Deadline(lambda _: None, seconds)
     if deadline():
         return _skip_part(part, base)
-    n = len(part.points)
+    n = len(part.members)
     # the centred rule rereads all rows
     stored = n if options.centred and options.fits(n) else SMALL_PART
     rows = gram_rows(base.kernel, part.points, options, stored=stored)

@@ -17,6 +17,7 @@ from pliant.core.validation import (
     real_number,
 )
 from pliant.kernels.base import Kernel, WeightedSum, short_names
+from pliant.kernels.standard import takes_sparse_points
 from pliant.methods.summary import KernelWeights, Summary
 from pliant.methods.svm.machine import BaseSVM
 
@@ -74,6 +75,10 @@ class BaseMKL(BaseSVM):
             mean = {"mean_objective": True}
             functions = tuple(replace(f, details={**f.details, **mean}) for f in functions)
         return replace(summary, functions=functions, kernel=self.kernel_, weights=weights)
+
+    def _takes_sparse(self) -> bool:
+        kernels = self.kernels  # "auto" centres the features
+        return isinstance(kernels, list | tuple) and all(map(takes_sparse_points, kernels))
 
     def _details(self) -> Mapping[str, Any]:
         return {"kernels": int(np.count_nonzero(self.weights_))}

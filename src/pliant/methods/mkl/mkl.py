@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from pliant.core.docstrings import documented_as
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
+from pliant.core.sparse import stack_rows
 from pliant.core.state import trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -174,9 +175,9 @@ class MKLClassifier(SVMClassifier, BaseMKL):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; row numbers of shape
-            (n_samples, 1) for kernels given as Gram matrices.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
+            Gram matrices.
         y : array-like of shape (n_samples,)
             Class labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -205,7 +206,7 @@ class MKLClassifier(SVMClassifier, BaseMKL):
         pairs = self.estimators_
         support = np.concatenate([each.support_ for each in pairs])
         samples, first = np.unique(support, return_index=True)
-        vectors = np.concatenate([each.support_vectors_ for each in pairs])[first]
+        vectors = stack_rows([each.support_vectors_ for each in pairs])[first]
         coefficients = np.zeros((len(samples), len(pairs)))
         for column, each in zip(coefficients.T, pairs, strict=True):
             column[np.searchsorted(samples, each.support_)] = each.dual_coef_
@@ -292,9 +293,9 @@ class MKLRegressor(SVMRegressor, BaseMKL):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite; row numbers of shape
-            (n_samples, 1) for kernels given as Gram matrices.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
+            Gram matrices.
         y : array-like of shape (n_samples,)
             Real targets.
         sample_weight : array-like of shape (n_samples,), optional

@@ -90,7 +90,7 @@ class Grams:
     def __init__(
         self, kernels: Sequence[Kernel], points: Array, cache_mb: float, n_jobs: int | None = None
     ) -> None:
-        n, count, memory = len(points), len(kernels), cache_mb * 2.0**20
+        n, count, memory = points.shape[0], len(kernels), cache_mb * 2.0**20
         if 8.0 * n * n > memory:
             raise ValueError(
                 f"expected cache_mb >= {np.ceil(8.0 * n * n / 2.0**20):g}, the size of one Gram "

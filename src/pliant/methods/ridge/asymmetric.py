@@ -30,8 +30,8 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel
-from pliant.kernels.standard import Gamma, KernelLike, as_kernel
+from pliant.kernels.base import Kernel, check_sparse_points
+from pliant.kernels.standard import Gamma, KernelLike, as_kernel, takes_sparse_points
 from pliant.methods.summary import FunctionSummary, Summary
 
 
@@ -149,7 +149,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or (n_samples, n_samples)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or (n_samples, n_samples)
             At least two training points; for kernel="precomputed", K, with k(x_i, x_j) in row i,
             column j.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
@@ -247,6 +247,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._precomputed
+        tags.input_tags.sparse = takes_sparse_points(self.kernel)
         return tags
 
     def _check_loaded(self) -> None:
@@ -285,9 +286,11 @@ def check_expansion(model: Any, name: str) -> None:
     """
     rows = model.n_features_in_
     if model.kernel_ is not None:
-        rows = len(check_points(model.support_vectors_, "support_vectors_", rows))
+        vectors = check_points(model.support_vectors_, "support_vectors_", rows, sparse=True)
+        rows = vectors.shape[0]
         if not isinstance(model.kernel_, Kernel):
             raise ValueError(f"expected a kernel, got {type(model.kernel_).__name__}")
+        check_sparse_points(model.kernel_, vectors)
     shape = np.shape(getattr(model, name))
     if shape[:1] != (rows,) or len(shape) > 2:
         raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")

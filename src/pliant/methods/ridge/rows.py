@@ -19,6 +19,7 @@ from sklearn.base import is_classifier
 from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree, without_empty_chunks
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
+from pliant.core.sparse import SparseProducts, as_csr, is_sparse, row_squares, scale_columns
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points, check_weights
@@ -38,7 +39,8 @@ class KernelValues:
 
     A Gaussian needs one matrix product, -gamma |x - y|^2 = (2 gamma x, -a, 1)'(y, 1, -b) with
     a = gamma |x|^2, b = gamma |y|^2 and the origin at the mean of the centres. Other kernels, and a
-    Gaussian at points too far from the origin, are evaluated directly, in float64.
+    Gaussian at points too far from the origin, are evaluated directly, in float64. Sparse centres
+    have the origin 0, and are transposed once.
     """
 
     kernel: Kernel
@@ -52,8 +54,13 @@ class KernelValues:
         self._fast = type(kernel) is Gaussian
         if isinstance(kernel, Gaussian) and self._fast:
             self._gamma, shares = kernel._shares(centres.shape[1])
-            self._factors = 1.0 if shares is None else np.sqrt(shares)
-            scaled = centres * self._factors
+            self._factors = None if shares is None else np.sqrt(shares)
+            scaled = self._scaled(centres)
+            if is_sparse(centres):
+                self._products = SparseProducts(scaled, self.dtype)
+                self._sizes = self._gamma * row_squares(scaled)
+                self._reach = float(self._sizes.max(initial=0.0))
+                return
             self._origin = scaled.mean(axis=0)
             exponents = Exponents(scaled, self._origin, self._gamma)
             self._reach = exponents.reach
@@ -61,12 +68,35 @@ class KernelValues:
 
     def __call__(self, rows: Array, out: Array | None = None) -> Array:
         """Return k(rows, centres), shape (b, m); `out` may be overwritten."""
+        if is_sparse(rows) or is_sparse(self.centres):
+            return self._of_sparse(as_csr(rows), out)
         rows = np.asarray(rows, dtype=np.float64)
         if self._fast:
-            exponents = Exponents(rows * self._factors, self._origin, self._gamma)
+            exponents = Exponents(self._scaled(rows), self._origin, self._gamma)
             if max(self._reach, exponents.reach) <= self._farthest:
                 left = exponents.left(slice(None)).astype(self.dtype, copy=False)
                 return np.asarray(exponentials(np.matmul(left, self._right, out=out)))
+        return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
+
+    def _scaled(self, points: Array) -> Array:
+        """Return points scaled for a Gaussian with a common gamma."""
+        return points if self._factors is None else scale_columns(points, self._factors)
+
+    def _of_sparse(self, rows: Any, out: Array | None) -> Array:
+        """Return the kernel values of rows in a CSR array."""
+        if self._fast and is_sparse(self.centres):
+            scaled = self._scaled(rows)
+            sizes = self._gamma * row_squares(scaled)
+            if max(self._reach, float(sizes.max(initial=0.0))) <= self._farthest:
+                # 2 gamma x'y - a - b
+                values = (
+                    np.empty((len(sizes), len(self._sizes)), self.dtype) if out is None else out
+                )
+                self._products(scaled, values)
+                values *= 2.0 * self._gamma
+                values -= sizes.astype(self.dtype)[:, None]
+                values -= self._sizes.astype(self.dtype)
+                return exponentials(values)
         return np.ascontiguousarray(self.kernel._between_sets(rows, self.centres), self.dtype)
 
 
@@ -155,14 +185,15 @@ class MemoryRows:
     values: KernelValues
 
     def __init__(
-        self, X: Array, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
+        self, X: Any, targets: Array, weights: Array, values: KernelValues, cache_mb: float = 0.0
     ) -> None:
         self.X, self.targets, self.weights, self.values = X, targets, weights, values
-        width = len(values.centres)
+        n, width = len(weights), values.centres.shape[0]
         row_mb = values.dtype.itemsize * width / 2**20
-        self._step = min(len(X), max(1, int(BLOCK_MB / row_mb)))
+        step_mb = max(row_mb, 12.0 * X.nnz / (2**20 * n)) if is_sparse(X) else row_mb
+        self._step = min(n, max(1, int(BLOCK_MB / step_mb)))
         fits = int(cache_mb / row_mb)
-        self.n_kept: int = len(X) if fits >= len(X) else fits // self._step * self._step
+        self.n_kept: int = n if fits >= n else fits // self._step * self._step
         self._kept = np.empty((self.n_kept, width), values.dtype)
         self._n_computed = 0  # number of computed rows of `_kept`
 
@@ -172,10 +203,10 @@ class MemoryRows:
 
     def _blocks(self) -> Iterator[KernelBlock]:
         """Yield the blocks; store the first kernel values in the first pass."""
-        n_scratch = self._step if self.n_kept < len(self.X) else 0
-        scratch = np.empty((n_scratch, len(self.values.centres)), self.values.dtype)
-        for low in range(0, len(self.X), self._step):
-            rows = slice(low, min(low + self._step, len(self.X)))
+        n_scratch = self._step if self.n_kept < len(self.weights) else 0
+        scratch = np.empty((n_scratch, self._kept.shape[1]), self.values.dtype)
+        for low in range(0, len(self.weights), self._step):
+            rows = slice(low, min(low + self._step, len(self.weights)))
             if rows.stop > self.n_kept:
                 values = self.values(self.X[rows], scratch[: rows.stop - rows.start])
             else:
@@ -219,13 +250,16 @@ def _add_parts(terms: list[Sums]) -> Sums:
 
 
 Data: TypeAlias = Array | DaskRows
-"""Training points: an array, which may be a memory map, or the rows of a Dask collection."""
+"""Training points: an array, which may be a memory map or a CSR array, or the rows of a Dask
+collection."""
 
 
 def take_rows(X: Data, numbers: Indices) -> Array:
     """Return the rows with the given sorted numbers, in float64."""
     if isinstance(X, DaskRows):
         return check_points(compute([X.X[numbers]])[0], "X")
+    if is_sparse(X):
+        return X[numbers]
     return np.array(X[numbers], dtype=np.float64)
 
 

@@ -20,6 +20,7 @@ from pliant.core.dask import DaskRows, by_partition
 from pliant.core.docstrings import documented_as
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
+from pliant.core.sparse import as_csr, is_sparse
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
@@ -45,7 +46,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.kernels.standard import Gamma, KernelLike, as_kernel
+from pliant.kernels.standard import Gamma, KernelLike, as_kernel, takes_sparse_points
 from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
     CentreFactor,
@@ -56,6 +57,7 @@ from pliant.methods.ridge.problem import (
     Solver,
     Targets,
     factorize,
+    products_per_value,
     sample_centres,
     sample_rows,
 )
@@ -75,7 +77,7 @@ def check_centres(name: str, value: Any) -> None:
     """Check that `value` is "uniform" or an array of points."""
     if isinstance(value, str):
         one_of(("uniform",))(name, value)
-    elif len(check_points(value, name)) == 0:
+    elif check_points(value, name, sparse=True).shape[0] == 0:
         raise ValueError(f"expected {name} to be 'uniform' or at least one point, got no points")
 
 
@@ -126,7 +128,7 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_samples, n_features), or a Dask collection
             At least two training points. float32 arrays and memory maps are not copied, unless
             some weights are zero. Each pass recomputes the partitions of a Dask array.
         y : array-like of shape (n_samples,), or for real targets (n_samples, n_outputs)
@@ -199,29 +201,38 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         rows = exact = rows_of(KernelValues(kernel, kept, self.dtype), float(self.cache_mb))
         if self.dtype == "float32":
             exact = rows_of(KernelValues(kernel, kept), 0.0)
-        size = self._costs(kernel, rows, targets, factor)[1]
+        size = self._costs(kernel, rows, targets, kept, factor)[1]
         sample = partial(sample_rows, data, targets, KernelValues(kernel, kept), size)
         return SketchedEquations(rows, exact, sample, centres, factor, ridge, targets, centred)
 
     def _costs(
-        self, kernel: Kernel, rows: KernelRows, targets: Targets, factor: CentreFactor
+        self,
+        kernel: Kernel,
+        rows: KernelRows,
+        targets: Targets,
+        centres: Array,
+        factor: CentreFactor,
     ) -> tuple[Costs, int]:
         """Return the costs of a fit, and the number of rows of a preconditioner."""
         (n, t), m = targets.values.shape, factor.rank
-        costs = Costs.of(kernel, (m, self.n_features_in_), t, rows.n_kept / n)
+        costs = Costs.of(kernel, (m, products_per_value(centres)), t, rows.n_kept / n)
         return costs, costs.sample_size(n, m)
 
     def _choose_centres(self, data: Data, weights: Array) -> Centres:
         if isinstance(self.centers, str):
             rng = check_random_state(self.random_state)
             return sample_centres(data, weights, int(self.n_centers), rng)
-        points = check_points(self.centers, "centers", self.n_features_in_).copy()
-        return Centres(points, None, np.full(len(points), float(weights.sum()) / len(points)))
+        points: Any = check_points(self.centers, "centers", self.n_features_in_, sparse=True).copy()
+        if is_sparse(data) is not is_sparse(points):
+            points = as_csr(points) if is_sparse(data) else points.toarray()
+        count = points.shape[0]
+        return Centres(points, None, np.full(count, float(weights.sum()) / count))
 
     def _solve(
         self, problem: SketchedEquations, kernel: Kernel, callback: Callback
     ) -> Result[RidgeCertificate]:
-        costs, size = self._costs(kernel, problem.rows, problem.targets, problem.factor)
+        centres = problem.centres.points
+        costs, size = self._costs(kernel, problem.rows, problem.targets, centres, problem.factor)
         n = len(problem.targets.weights)
         iterations: int | None = {"cg": None, "direct": 0}.get(self.solver, costs.limit(n, n))
         sampled = costs.limit(n, size) if size < n else None
@@ -313,10 +324,15 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         passes over all rows.
         """
         check_is_fitted(self)
-        n_support, details = len(self.support_vectors_), {"passes": self.n_passes_}
+        n_support, details = len(self.dual_coef_), {"passes": self.n_passes_}
         results = self.n_iter_, self.objective_, self.gap_, self.certified_error_
         function = FunctionSummary(self, n_support, *results, details=details)
         return Summary((function,), kernel=self.kernel_, n_support=n_support)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = takes_sparse_points(self.kernel)
+        return tags
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes loaded from a file are inconsistent."""
@@ -360,6 +376,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         > 0, and the result is exact kernel ridge regression.
     centers : "uniform" or array of shape (n_centers, n_features), default="uniform"
         The centres, or "uniform" to draw samples with probabilities proportional to their weights.
+        Given centres may be sparse.
     fit_intercept : bool, default=True
         If False, b = 0, as in scikit-learn's ``KernelRidge``.
     solver : {"auto", "cg", "direct"}, default="auto"
@@ -465,7 +482,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
 
         Parameters
         ----------
-        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_queries, n_features), or a Dask collection
             For a Dask collection, the result is a lazy Dask array.
         """
         return self._outputs(X)
@@ -537,7 +554,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
         Parameters
         ----------
-        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_queries, n_features), or a Dask collection
             For a Dask collection, the result is a lazy Dask array.
         """
         return self._outputs(X)
@@ -549,7 +566,7 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
 
         Parameters
         ----------
-        X : array-like of shape (n_queries, n_features), or a Dask array or data frame
+        X : array-like or sparse matrix of shape (n_queries, n_features), or a Dask collection
             For a Dask collection, the result is a lazy Dask array.
         """
         f = self._outputs(X)

@@ -50,7 +50,7 @@ class Components:
         For the points P of the kernel and the coefficients C,
         k(x, P) C = (k0(x, P) + k0(x, P) Q k0(P, P)) C = k0(x, P) (C + Q k0(P, P) C).
         """
-        base = kernel.base(np.asarray(kernel.points))
+        base = kernel.base(kernel.points)
         coefficients = self.coefficients + np.asarray(kernel.matrix) @ (base @ self.coefficients)
         centre = np.asarray(base.mean(axis=0)) if center else np.zeros(len(base))
         return Components(centre, coefficients, self.variances)

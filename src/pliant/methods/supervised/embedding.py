@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from pliant.core.sparse import row_keys
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -198,7 +199,7 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Return the candidate learners, with validated parameters."""
         if self.learner is not None:
             learners = [clone(self.learner)]
-        elif len(np.unique(points, axis=0)) <= 5:  # too few points for a graph with 5 neighbours
+        elif len(set(row_keys(points))) <= 5:  # too few points for a graph with 5 neighbours
             learners = [SCGLogDetLearner("gaussian")]
         else:
             learners = [SCGLogDetLearner("graph"), SCGLogDetLearner("gaussian")]
@@ -299,9 +300,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel: Any = self.learner_.kernel_
         inputs = self.learner_.support_vectors_
-        width = len(inputs)  # values in memory per row
+        width = inputs.shape[0]  # values in memory per row
         if isinstance(kernel, LogDetKernel):  # the components are functions of the base kernel
-            kernel, inputs = kernel.base, np.asarray(kernel.points)
+            kernel, inputs = kernel.base, kernel.points
         coordinates = self.components_
         return np.asarray(in_blocks(points, width, lambda X: coordinates(kernel(X, inputs))))
 
@@ -319,8 +320,9 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Declare that y is required, and that X is pairwise if the learner's X is."""
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        if isinstance(self.learner, KernelLearner):
-            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
+        learner = self.learner if isinstance(self.learner, KernelLearner) else SCGLogDetLearner()
+        inner = get_tags(learner).input_tags
+        tags.input_tags.pairwise, tags.input_tags.sparse = inner.pairwise, inner.sparse
         return tags
 
     def _check_loaded(self) -> None:

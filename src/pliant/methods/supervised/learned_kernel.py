@@ -125,7 +125,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             Points. For a learner with kernel="precomputed", the kernel matrix of shape
             (n_samples, n_samples).
         y : array-like of shape (n_samples,)
@@ -222,7 +222,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         points = validate_data(self, X, reset=False, dtype=np.float64)
         kernel, outputs = self.kernel_, getattr(self.machine_, method)
         support = self.support_vectors_
-        return in_blocks(points, len(support), lambda block: outputs(kernel(block, support)))
+        width = support.shape[0]
+        return in_blocks(points, width, lambda block: outputs(kernel(block, support)))
 
     @reads
     @blas_limited
@@ -246,7 +247,7 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         learner, machine = summarize(self.learner_), summarize(self.machine_)
-        n = len(self.support_vectors_)
+        n = self.support_vectors_.shape[0]
         return Summary(
             functions=machine.functions,
             kernel=self.kernel_,
@@ -258,14 +259,15 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         """Declare that X is pairwise if the learner's X is."""
         tags = super().__sklearn_tags__()
-        if isinstance(self.learner, KernelLearner):
-            tags.input_tags.pairwise = get_tags(self.learner).input_tags.pairwise
+        learner = self.learner if isinstance(self.learner, KernelLearner) else SCGLogDetLearner()
+        inner = get_tags(learner).input_tags
+        tags.input_tags.pairwise, tags.input_tags.sparse = inner.pairwise, inner.sparse
         return tags
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes read from a file are inconsistent."""
         check_real("scale_", self.scale_, above=0)
-        n = len(check_points(self.support_vectors_, "support_vectors_"))
+        n = check_points(self.support_vectors_, "support_vectors_", sparse=True).shape[0]
         width = getattr(self.machine_, "n_features_in_", None)  # machine_ may be any object
         if width != n:
             raise ValueError(f"expected machine_ to take {n} kernel values, got {width}")

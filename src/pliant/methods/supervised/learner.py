@@ -20,6 +20,7 @@ from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue
+from pliant.core.sparse import in_form_of, is_sparse
 from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
@@ -34,7 +35,7 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel, resolve_columns
+from pliant.kernels.base import Kernel, check_sparse_points, resolve_columns
 from pliant.kernels.standard import (
     KERNEL_NAMES,
     Gamma,
@@ -45,6 +46,7 @@ from pliant.kernels.standard import (
     Matern,
     Polynomial,
     as_kernel,
+    takes_sparse_points,
 )
 from pliant.methods.summary import Summary
 from pliant.methods.supervised.information import SideInformation
@@ -93,7 +95,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             All points, with or without side information. For kernel="precomputed", their kernel
             matrix, shape (n_samples, n_samples).
         y : array-like of shape (n_samples,), optional
@@ -123,7 +125,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         parameters are the same as in `fit`.
         """
         learned = self._fit(X, y, **pairs)
-        return learned(np.arange(len(self.support_vectors_)))
+        return learned(np.arange(self.support_vectors_.shape[0]))
 
     @blas_limited
     def fit_transform(
@@ -140,7 +142,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             New points. For kernel="precomputed", kernel values between new and training points.
 
         Returns
@@ -150,7 +152,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         points = validate_data(self, X, reset=False, dtype=np.float64)
         support = self.support_vectors_
-        return np.asarray(in_blocks(points, len(support), lambda X: self.kernel_(X, support)))
+        return np.asarray(in_blocks(points, support.shape[0], lambda X: self.kernel_(X, support)))
 
     def _validate(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, similar: Any, dissimilar: Any
@@ -166,7 +168,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "as similar and dissimilar"
             )
         points = validate_data(self, X, dtype=np.float64, ensure_min_samples=2)
-        n = len(points)
+        n = points.shape[0]
         # the points of a precomputed kernel are row indices
         self.support_vectors_ = np.arange(float(n))[:, None] if self._precomputed else points.copy()
         if self._precomputed:
@@ -192,7 +194,7 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         These are `members_`, the only points where a large strength shrinks the kernel, or all
         training points if the learner has no `members_`.
         """
-        rows = np.arange(len(self.support_vectors_))
+        rows = np.arange(self.support_vectors_.shape[0])
         return np.asarray(getattr(self, "members_", rows))
 
     @reads
@@ -206,12 +208,12 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return Summary(
             kernel=kernel,
             base_kernel=kernel.base if isinstance(kernel, LogDetKernel) else None,
-            learner={"rows": len(self.support_vectors_), **self._results()},
+            learner={"rows": self.support_vectors_.shape[0], **self._results()},
         )
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.support_vectors_)
+        return int(self.support_vectors_.shape[0])
 
     @property
     def _precomputed(self) -> bool:
@@ -222,13 +224,17 @@ class KernelLearner(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.pairwise = self._precomputed
+        on_graph = self.kernel is None or (isinstance(self.kernel, str) and self.kernel == "graph")
+        tags.input_tags.sparse = on_graph or takes_sparse_points(self.kernel)
         return tags
 
     def _check_loaded(self) -> None:
         """Raise ValueError if attributes read from a file are inconsistent."""
         if not isinstance(self.kernel_, Kernel):
             raise ValueError(f"expected a kernel, got {type(self.kernel_).__name__}")
-        n, members = len(check_points(self.support_vectors_, "support_vectors_")), self._members()
+        points, members = self.support_vectors_, self._members()
+        n = check_points(points, "support_vectors_", sparse=True).shape[0]
+        check_sparse_points(self.kernel_, points)
         check_row_numbers("members_", members)
         if (members >= n).any():
             raise ValueError(f"expected members_ below {n}, the number of points")
@@ -342,7 +348,7 @@ class LogDetKernel(Kernel):
     ----------
     base : Kernel
         The base kernel k0.
-    points : array of shape (a, n_features)
+    points : array or sparse matrix of shape (a, n_features)
         The points P.
     matrix : array of shape (a, a)
         The symmetric matrix Q.
@@ -363,20 +369,26 @@ class LogDetKernel(Kernel):
         return self.base.symmetric
 
     @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """True if the points P are sparse."""
+        return is_sparse(self.points)
+
+    @property
     def psd(self) -> bool:  # type: ignore[override]
         """True if the base kernel and the matrix k(P, P) are PSD, tested by one factorisation."""
         if not self.base.psd:
             return False
-        gram = self(np.asarray(self.points))
+        gram = self(self.points)
         return negative_eigenvalue(0.5 * gram + 0.5 * gram.T) is None
 
     def _check_loaded(self) -> None:
         """Raise ValueError if parameters read from a file are inconsistent."""
         super()._check_loaded()
-        points = check_points(self.points, "points")
-        matrix = check_gram(check_points(self.matrix, "matrix"))
-        if len(matrix) != len(points):
-            raise ValueError(f"expected a matrix for {len(points)} points, got {len(matrix)} rows")
+        points = check_points(self.points, "points", sparse=True)
+        matrix, n = check_gram(check_points(self.matrix, "matrix")), points.shape[0]
+        if len(matrix) != n:
+            raise ValueError(f"expected a matrix for {n} points, got {len(matrix)} rows")
+        check_sparse_points(self.base, points)
         self.base._check_pair(points, points)
 
     def _check_pair(self, X: Array, Y: Array) -> None:
@@ -384,7 +396,7 @@ class LogDetKernel(Kernel):
 
     def _points_and_matrix(self, X: Array) -> tuple[Array, Array]:
         """Return P and Q; raise ValueError unless X and P have the same number of features."""
-        points = check_points(self.points, "points")
+        points = check_points(self.points, "points", sparse=True)
         try:
             self.base._check_pair(points, X)
         except ValueError:
@@ -394,12 +406,15 @@ class LogDetKernel(Kernel):
 
     def _gram(self, X: Array, Y: Array) -> Array:
         points, matrix = self._points_and_matrix(X)
+        same, X = Y is X, in_form_of(X, points)
+        Y = X if same else in_form_of(Y, points)
         left = self.base._gram(X, points)
-        right = left if Y is X else self.base._gram(Y, points)
+        right = left if same else self.base._gram(Y, points)
         return self.base._gram(X, Y) + (left @ matrix) @ right.T
 
     def _diagonal(self, X: Array) -> Array:
         points, matrix = self._points_and_matrix(X)
+        X = in_form_of(X, points)
         cross = self.base._gram(X, points)
         # k0(x, P) Q k0(P, x) is the diagonal of cross Q cross'
         return self.base._diagonal(X) + np.einsum("ij,ij->i", cross @ matrix, cross)

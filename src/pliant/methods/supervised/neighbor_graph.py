@@ -12,16 +12,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
-from scipy.spatial.distance import cdist
 
 from pliant.core.linalg import last_eigenpairs
+from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_vector
 from pliant.kernels.base import Kernel
@@ -58,9 +58,10 @@ class NeighborGraph:
     radii: Array
 
     def __init__(self, points: Array, n_neighbors: int) -> None:
-        if len(points) <= n_neighbors:
+        m = points.shape[0]
+        if m <= n_neighbors:
             raise ValueError(
-                f"expected more than n_neighbors = {n_neighbors} distinct points, got {len(points)}"
+                f"expected more than n_neighbors = {n_neighbors} distinct points, got {m}"
             )
         self.points = points
         self.weights, self.radii = _connect(points, n_neighbors)
@@ -152,10 +153,10 @@ def _iterate_lanczos(
 
 def _connect(points: Array, k: int) -> tuple[scipy.sparse.csr_array, Array]:
     """Compute A, and the distance of each point to its k-th neighbour."""
-    m = len(points)
+    m = points.shape[0]
     columns, radii = [], []
     for rows in row_parts(np.arange(m), m, MAX_DISTANCES):
-        distances = cdist(points[rows], points)
+        distances = euclidean_distances(points[rows], points)
         distances[np.arange(len(rows)), rows] = np.inf  # a point is not its own neighbour
         near, radius = _find_nearest(distances, k)
         columns.append(np.nonzero(near)[1])
@@ -184,7 +185,7 @@ def link_points(X: Array, points: Array, radii: Array, n_neighbors: int) -> Mask
     As in the graph, a new point is linked to its k nearest points, and to each point j nearer than
     radii_j, the distance from j to its k-th neighbour. New points are never linked to each other.
     """
-    distances = cdist(X, points)
+    distances = euclidean_distances(in_form_of(X, points), points)
     return np.asarray(_find_nearest(distances, n_neighbors)[0] | (distances < radii))
 
 
@@ -207,7 +208,7 @@ class SpectralKernel(Kernel):
 
     Parameters
     ----------
-    points : array of shape (m, n_features)
+    points : array or sparse matrix of shape (m, n_features)
         The distinct points of the graph.
     vectors : array of shape (m, r)
         The eigenvectors v_i, one per column.
@@ -229,21 +230,27 @@ class SpectralKernel(Kernel):
     radii: npt.ArrayLike
     degrees: npt.ArrayLike
 
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """True if the points of the graph are sparse."""
+        return is_sparse(self.points)
+
     def eigenfunctions(self, X: npt.ArrayLike) -> Array:
         """Evaluate v_i(x) for each sample x of X, shape (n_samples, r)."""
-        points = check_points(self.points, "points")
-        X = check_points(X, "X", n_features=points.shape[1])
+        points = check_points(self.points, "points", sparse=True)
+        X = check_points(X, "X", n_features=points.shape[1], sparse=True)
         twins = CoordinateNeighbors(points).duplicates(X)
         # rows of v at points of the graph; the rows of new points (twin -1) are replaced
         values = check_points(self.vectors, "vectors")[twins]
         new = np.flatnonzero(twins < 0)
-        for part in row_parts(new, len(points), MAX_DISTANCES):
+        for part in row_parts(new, points.shape[0], MAX_DISTANCES):
             values[part] = self._at_new_points(X[part])
         return values
 
     def _at_new_points(self, X: Array) -> Array:
         """Evaluate the Nystroem extension of v_i, shape (n_samples, r)."""
-        points, degrees = check_points(self.points, "points"), np.asarray(self.degrees)
+        points = check_points(self.points, "points", sparse=True)
+        degrees = np.asarray(self.degrees)
         linked = link_points(X, points, np.asarray(self.radii), self.n_neighbors)
         means = (linked / np.sqrt(degrees)) @ np.asarray(self.vectors)
         return np.asarray(means * self._gains() / np.sqrt(linked.sum(axis=1))[:, None])
@@ -259,7 +266,8 @@ class SpectralKernel(Kernel):
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         super()._check_pair(X, Y)
-        check_points(X, "X", n_features=np.shape(self.points)[1])
+        points: Any = self.points
+        check_points(X, "X", n_features=np.shape(points)[1], sparse=True)
 
     def _gram(self, X: Array, Y: Array) -> Array:
         left = self._features(X)
@@ -272,7 +280,8 @@ class SpectralKernel(Kernel):
     def _check_loaded(self) -> None:
         """Raise ValueError if parameters read from a file are inconsistent."""
         super()._check_loaded()
-        m, vectors = len(check_points(self.points)), check_points(self.vectors, "vectors")
+        m = check_points(self.points, sparse=True).shape[0]
+        vectors = check_points(self.vectors, "vectors")
         if len(vectors) != m:
             raise ValueError(f"expected vectors for {m} points, got {len(vectors)} rows")
         check_vector("eigenvalues", self.eigenvalues, vectors.shape[1])
@@ -335,7 +344,7 @@ class NeighborGraphKernel(SpectralKernel):
         ValueError
             If there are at most `n_neighbors` distinct points.
         """
-        points = check_points(X)
+        points = check_points(X, sparse=True)
         k = check_integer("n_neighbors", n_neighbors, least=1)
         count = check_integer("n_components", n_components, least=1)
         points = points[np.unique(CoordinateNeighbors(points).duplicates(points))]
@@ -346,12 +355,12 @@ class NeighborGraphKernel(SpectralKernel):
         vectors = smooth.vectors / np.sqrt(graph.degrees)[:, None]
         # the mean of k(x, x) over the points is sum_i mu_i |u_i|^2 / n, which c scales to 1
         spectrum = 1.0 / (check_real("epsilon", epsilon, above=0) + smooth.values)
-        spectrum *= len(points) / float((vectors * vectors).sum(axis=0) @ spectrum)
+        spectrum *= points.shape[0] / float((vectors * vectors).sum(axis=0) @ spectrum)
         return cls(points, vectors, smooth.values, spectrum, k, graph.radii, graph.degrees)
 
     def _at_new_points(self, X: Array) -> Array:
         """Evaluate the Nystroem extension of u_i, a mean over the linked points."""
-        points = check_points(self.points, "points")
+        points = check_points(self.points, "points", sparse=True)
         linked = link_points(X, points, np.asarray(self.radii), self.n_neighbors)
         means = (linked @ np.asarray(self.vectors)) / linked.sum(axis=1)[:, None]
         return np.asarray(means * self._gains())

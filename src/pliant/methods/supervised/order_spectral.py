@@ -297,7 +297,7 @@ class OrderSpectralLearner(KernelLearner):
         self.n_connected_components_: int = graph.n_components
         self.kernel_ = SpectralKernel(
             graph.points, vectors[np.ix_(nodes, kept)], smooth.values[kept],
-            len(points) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,
+            len(vectors) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,
         )  # fmt: skip
 
         def gram(rows: Indices) -> Array:

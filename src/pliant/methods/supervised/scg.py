@@ -169,7 +169,8 @@ class SCGLogDetLearner(KernelLearner):
         kernel = self._base_kernel(points)
         graph = information.graph(self.graph, self.beta)
         members, support = graph.members, self.support_vectors_
-        part = PSDPart.of(kernel, support[members])
+        known = support[members]
+        part = PSDPart.of(kernel, known)
         size = graph_size(part.gram.diagonal())
         if self.strength == "auto":
             strength = self._choose_strength(kernel, information, part.gram, rng)
@@ -181,7 +182,7 @@ class SCGLogDetLearner(KernelLearner):
         optimum = problem.solve()
         within = problem.matrix_within_range() if kernel.psd else None
         Q = part.extend(optimum.matrix if within is None else within)
-        self.kernel_ = learned = LogDetKernel(kernel, support[members], Q)
+        self.kernel_ = learned = LogDetKernel(kernel, known, Q)
         self.members_ = members
         self.objective_: float = optimum.value
 

@@ -36,7 +36,7 @@ from pliant.core.validation import (
     step_limit,
     validate_data,
 )
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, check_sparse_points
 from pliant.methods.summary import FunctionSummary, Summary
 from pliant.methods.svm.problem import (
     LearnedFunction,
@@ -152,13 +152,14 @@ class BaseSVM(CallbackSupport, NestedSettings):
     def _expand(self, X: Array) -> Array:
         """Return kernel_(X, support_vectors_) @ dual_coef_ + intercept_, shape (m,)."""
         if len(self.support_) == 0:
-            return np.full(len(X), self.intercept_)
+            return np.full(X.shape[0], self.intercept_)
         vectors, coefficients = self.support_vectors_, self.dual_coef_
         return expansion(self.kernel_, X, vectors, coefficients, self.intercept_)
 
     def _checked_input(self, X: npt.ArrayLike) -> Array:
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, reset=False, dtype=np.float64))
+        points: Array = validate_data(self, X, reset=False, dtype=np.float64)
+        return points
 
     def __sklearn_is_fitted__(self) -> bool:
         return "kernel_" in vars(self) or "estimators_" in vars(self)
@@ -166,7 +167,12 @@ class BaseSVM(CallbackSupport, NestedSettings):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = takes_gram_matrix(self)
+        tags.input_tags.sparse = self._takes_sparse()
         return tags
+
+    def _takes_sparse(self) -> bool:
+        """Return True if X may be sparse."""
+        return False
 
     def __getattr__(self, name: str) -> Any:
         fitted = self.__dict__.get("estimators_")
@@ -187,13 +193,14 @@ class BaseSVM(CallbackSupport, NestedSettings):
                 f"expected one estimator per pair of {n_classes} classes, got {len(members)}"
             )
         for fitted in members:
-            vectors = check_points(fitted.support_vectors_, "support_vectors_")
-            shape = np.shape(fitted.dual_coef_)
-            if shape != (len(vectors),) or len(fitted.support_) != len(vectors):
-                raise ValueError(f"expected {len(vectors)} coefficients, got shape {shape}")
+            vectors = check_points(fitted.support_vectors_, "support_vectors_", sparse=True)
+            shape, count = np.shape(fitted.dual_coef_), vectors.shape[0]
+            if shape != (count,) or len(fitted.support_) != count:
+                raise ValueError(f"expected {count} coefficients, got shape {shape}")
             check_row_numbers("support_", fitted.support_)
             if not isinstance(fitted.kernel_, Kernel):
                 raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
+            check_sparse_points(fitted.kernel_, vectors)
             fitted.kernel_._check_pair(vectors, vectors)
             check_finite(fitted, ("dual_coef_", "intercept_", *fitted._finite), REMEDY)
 
@@ -270,7 +277,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
 
         Returns
@@ -295,7 +302,7 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
         """
         decision = self.decision_function(X)
@@ -327,7 +334,7 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features)
             For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
         """
         return self._expand(self._checked_input(X))

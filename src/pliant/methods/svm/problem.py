@@ -217,6 +217,6 @@ def expansion(
     not finite.
     """
     values: Array = in_blocks(
-        X, len(vectors), lambda some: kernel(some, vectors) @ coefficients + intercept
+        X, vectors.shape[0], lambda some: kernel(some, vectors) @ coefficients + intercept
     )
     return values

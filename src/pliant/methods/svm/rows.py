@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.jit import compiled
+from pliant.core.sparse import stack_rows
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.core.validation import check_kernel_values
 from pliant.kernels.base import Kernel
@@ -131,9 +132,9 @@ class CachedRows(Rows):
         border: bool = False,
     ) -> None:
         self.dtype, self.kernel, self._cache_mb = np.dtype(dtype), kernel, cache_mb
-        self.X = np.vstack([X, X[:1]]) if border else X  # kernel values of the last row become 0
-        self._border = len(X) if border else None
-        n, entries = len(self.X), int(cache_mb * 2**20) // self.dtype.itemsize
+        self.X = stack_rows([X, X[:1]]) if border else X  # kernel values of the last row become 0
+        self._border = X.shape[0] if border else None
+        n, entries = self.X.shape[0], int(cache_mb * 2**20) // self.dtype.itemsize
         # Splitting the free coordinates into several blocks costs much more than recomputing rows.
         # A block of 128 coordinates, 0.1 MB, is always allowed.
         self.max_block: int = min(max(math.isqrt(int(0.75 * entries)), 128), n)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from joblib import cpu_count
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
 from pliant.core.exceptions import Interrupted
 from pliant.core.validation import check_integer, check_job_count, check_real
@@ -81,9 +82,10 @@ def compare(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_samples, n_features)
-        Numbers, with nan for missing values; or a data frame (pandas, or any with ``to_pandas``) of
-        numbers, booleans and text, parsed as on the command line.
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Numbers, with nan for missing values; a sparse matrix, whose features are not scaled, for
+        the methods that take sparse rows, without a blend; or a data frame (pandas, or any with
+        ``to_pandas``) of numbers, booleans and text, parsed as on the command line.
     y : array-like of shape (n_samples,)
         Class labels, or numbers.
     methods : sequence of str, estimator or (str, estimator), or "all", optional
@@ -383,10 +385,10 @@ def compare_sample(
     metric = protocol.metric_for(sample.task)
     check_folds(sample, protocol)
     n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
-    chosen = methods_of(methods, sample.task, n_train)
+    chosen = methods_of(methods, sample.task, n_train, sample.is_sparse)
     refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
     # Without a budget, members of the blend are fitted to all rows when they are asked for.
-    members = [m.name for m in chosen if m.name != DUMMY and _blends(m, sample.task)]
+    members = [m.name for m in chosen if m.name != DUMMY and _blends(m, sample)]
     members = members if budget is not None or fitted else []
     key = key_of(sample, protocol)
     race = Race(
@@ -411,7 +413,7 @@ def compare_sample(
     facts = _facts_of(sample)
     if given:
         facts["notes"].append(HELD_OUT_NOTE)
-    entries = [_entry_of(method, refused[method.name], race, sample.task) for method in chosen]
+    entries = [_entry_of(method, refused[method.name], race, sample) for method in chosen]
     return ComparisonResult(
         sample=facts,
         truth={str(row): sample.y[row].item() for row in sorted(rows)},
@@ -441,21 +443,30 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
         return f"accepts at most {method.max_rows} training rows, got {n_train}"
     if not available(method):
         return f"is not installed: pip install {method.package}"
+    if sample.is_sparse and not is_given(method):
+        learner = method.make_estimator(sample.task, seed=0, n_rows=n_train)
+        if not get_tags(learner).input_tags.sparse:
+            return "needs dense rows: use sklearn.decomposition.TruncatedSVD first"
     return ""
 
 
-def _entry_of(method: Method, refused: str, race: Race, task: str) -> Entry:
+def _entry_of(method: Method, refused: str, race: Race, sample: Sample) -> Entry:
     baseline = method.name in BASELINES or is_given(method)
-    blends = not refused and _blends(method, task)
+    blends = not refused and _blends(method, sample)
     status, reason = _status_of(method.name, race, refused)
     kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
     return Entry(method.name, method.title, kind, method.summary, status, reason, blends)
 
 
-def _blends(method: Method, task: str) -> bool:
-    """Return True if a method can be a member of a blend: model files hold its models."""
+def _blends(method: Method, sample: Sample) -> bool:
+    """Return True if a method can be a member of a blend: model files hold its models.
+
+    A blend permutes each feature, so it takes no sparse rows.
+    """
+    if sample.is_sparse:
+        return False
     if is_given(method):
-        return holds(method.make_estimator(task, seed=0, n_rows=0))
+        return holds(method.make_estimator(sample.task, seed=0, n_rows=0))
     return method.name not in NOT_SAVED
 
 

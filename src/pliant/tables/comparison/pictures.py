@@ -104,6 +104,8 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
         _left_out(error)
         return
     sample = result.source.sample
+    if sample.is_sparse:
+        return
     yield "importance", _importance, result, sample, model
     for member in dict(model.members_).values() if best == BLEND else [model]:
         if hasattr(type(last_step(member)), "feature_relevance_"):

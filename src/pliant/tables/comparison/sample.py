@@ -13,9 +13,10 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from pliant.core.blocks import in_blocks
+from pliant.core.sparse import is_sparse
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_choice, check_collected, where_equal
+from pliant.core.validation import check_choice, check_collected, check_points, where_equal
 from pliant.tables.reading.encoder import ColumnEncoder, make_encoder
 from pliant.tables.reading.schema import (
     MAX_CLASSES,
@@ -32,8 +33,8 @@ class Sample:
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        Features, with NaN for missing values. A categorical feature holds category codes.
+    X : array or CSR array of shape (n_samples, n_features)
+        Features, with NaN for missing values if dense. A categorical feature holds category codes.
     y : array of shape (n_samples,)
         Target: float64 for regression, labels of one type for classification.
     task : {"classification", "regression"}
@@ -105,17 +106,21 @@ class Sample:
         names = getattr(X, "columns", ()) if feature_names is None else feature_names
         options = {"order": "C", "ensure_all_finite": "allow-nan", "input_name": "X"}
         check_collected("X", X)
-        features = check_array(X, dtype=np.float64, **options)
-        labels = _column("y", y, len(features))
+        if is_sparse(X):
+            features = check_points(X, "X", sparse=True)
+        else:
+            features = check_array(X, dtype=np.float64, **options)
+        n = features.shape[0]
+        labels = _column("y", y, n)
         kind: Any = task or guess_task(labels)
         if kind == "regression" and labels.dtype.kind not in "iufb":
             raise ValueError(f"expected numbers in y for regression, got {quoted(labels[0])}")
         labels = labels.astype(np.float64) if kind == "regression" else labels
-        groups = None if groups is None else _column("groups", groups, len(features))
+        groups = None if groups is None else _column("groups", groups, n)
         sample = cls(features, labels, kind, tuple(names), groups=groups, ordered=time is not None)
         if time is None:
             return sample
-        order = np.argsort(_column("time", time, len(features)), kind="stable")
+        order = np.argsort(_column("time", time, n), kind="stable")
         return replace(sample, X=features[order], y=labels[order])
 
     @property
@@ -126,6 +131,8 @@ class Sample:
     @property
     def missing_shares(self) -> Array:
         """The share of missing values in each column of the table, or of X without a schema."""
+        if self.is_sparse:
+            return np.zeros(self.X.shape[1])
         if self.schema is None:
             return np.asarray(np.isnan(self.X).mean(axis=0))
         ends = dict(self.texts)  # a missing text has no words
@@ -135,9 +142,16 @@ class Sample:
         ]
         return np.array([gap.mean() for gap in gaps])
 
+    @property
+    def is_sparse(self) -> bool:
+        """True if X is a CSR array, which is neither encoded nor scaled."""
+        return is_sparse(self.X)
+
     @cached_property
     def needs_encoder(self) -> bool:
         """True if there are missing values, categorical features or text features."""
+        if self.is_sparse:
+            return False
         if self.categories or self.texts:
             return True
         return bool(in_blocks(self.X, self.X.shape[1], lambda X: np.isnan(X).any(axis=1)).any())

@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array, Indices
+from pliant.kernels.standard import scaled_gamma
 from pliant.tables.comparison.folds import inner_count, inner_splits, outer_split
 from pliant.tables.comparison.metrics import Metric, Predictions, metrics_of
 from pliant.tables.comparison.protocol import Protocol
@@ -45,12 +46,12 @@ def around(learner: Any, method: Method, sample: Sample, *, for_new_rows: bool =
     """Combine preprocessing and a learner in a pipeline.
 
     `pliant.tables.ColumnEncoder` imputes missing values and encodes categories and text. Unless the
-    method is scale-invariant, features and a regression target are standardised.
-    `for_new_rows` adds the encoder even if this sample does not need it.
+    method is scale-invariant, features and a regression target are standardised. Sparse features
+    stay as they are. `for_new_rows` adds the encoder even if this sample does not need it.
     """
-    encoded = for_new_rows or sample.needs_encoder
+    encoded = (for_new_rows or sample.needs_encoder) and not sample.is_sparse
     steps: list[tuple[str, Any]] = [("columns", sample.encoder())] if encoded else []
-    if not method.any_scale:
+    if not (method.any_scale or sample.is_sparse):
         steps.append(("scaler", StandardScaler()))
     model = Pipeline([*steps, ("machine", learner)])
     if _scales_target(method, sample):
@@ -84,8 +85,13 @@ def _scales_target(method: Method, sample: Sample) -> bool:
     return sample.task == "regression" and not method.any_scale
 
 
-def _n_columns(sample: Sample) -> int:
-    """Return the number of features the learner receives if all categories occur."""
+def _n_columns(sample: Sample) -> float:
+    """Return the number of features the learner receives if all categories occur.
+
+    For sparse features, it is the number of standardised ones with the same distances, d var(X).
+    """
+    if sample.is_sparse:
+        return 1.0 / scaled_gamma(sample.X)
     encoder, n_classes = sample.encoder(), len(sample.classes or ())
     means = n_classes if n_classes > 2 else 1
     n_columns = sample.X.shape[1]

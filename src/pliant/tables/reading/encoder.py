@@ -32,6 +32,7 @@ from pliant.core.validation import (
     integer,
     one_of,
     optional,
+    sparse_options,
     stack_level,
 )
 from pliant.records import Imputation, MeanTargets, OneHot, Projection
@@ -244,6 +245,7 @@ class TableFeatures(TransformerMixin, BaseEstimator):
             columns, got = in_quotes(self.feature_names_in_), type(X).__name__
             raise TableError(f"expected a data frame with the columns {columns}, got {got}")
         options = {"dtype": None, "ensure_all_finite": "allow-nan", "reset": reset}
+        options |= sparse_options(self, X)
         cells = validate_data(self, X, ensure_min_samples=1 + reset, **options)
         names = [f"x{j}" for j in range(cells.shape[1])]
         return require("pandas").DataFrame(cells, columns=names)
