@@ -6,11 +6,10 @@ rows, each written to a dense block of kernel values.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from sklearn.metrics.pairwise import manhattan_distances
 
 from pliant.core.blocks import row_blocks
 from pliant.core.typing import Array, Indices
@@ -24,7 +23,8 @@ CLOSE = 0.01
 
 def is_sparse(points: object) -> bool:
     """Return True for points in a sparse format."""
-    return scipy.sparse.issparse(points)
+    scipy_sparse = sys.modules.get("scipy.sparse")  # not loaded: nothing has such a format
+    return scipy_sparse is not None and bool(scipy_sparse.issparse(points))
 
 
 def as_csr(points: Any, name: str = "X") -> Any:
@@ -32,6 +32,8 @@ def as_csr(points: Any, name: str = "X") -> Any:
 
     The given matrix is not changed; the result shares its memory if it already has this form.
     """
+    import scipy.sparse
+
     if points.dtype.kind not in "biuf":
         raise ValueError(f"expected {name} to hold numbers: got a sparse array of {points.dtype}")
     rows = scipy.sparse.csr_array(points)
@@ -88,6 +90,8 @@ def squared_distances(X: Any, Y: Any) -> Array:
 
 def absolute_distances(X: Any, Y: Any) -> Array:
     """Compute |x - y|_1 between the rows of X and Y, shape (n, m)."""
+    from sklearn.metrics.pairwise import manhattan_distances
+
     distances = np.empty((X.shape[0], Y.shape[0]))
     for rows in row_blocks(len(distances), distances.shape[1], BLOCK_ENTRIES):
         distances[rows] = manhattan_distances(X[rows], Y)

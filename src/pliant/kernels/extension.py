@@ -17,19 +17,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
 
+from pliant.core import process
+from pliant.core.distances import cdist
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
 from pliant.kernels.standard import Precomputed
 
 MANY = 2000
 """Number of training points above which shortlists of neighbours save time."""
+
+DIRECT = 20_000_000
+"""Number of distances that take less time than importing scikit-learn, which finds shortlists."""
 
 
 class CoordinateNeighbors:
@@ -63,7 +66,8 @@ class CoordinateNeighbors:
         duplicates = self.duplicates(X)
         distances, indices = np.zeros((len(X), k)), np.tile(duplicates[:, None], k)
         rest = np.flatnonzero(duplicates < 0)
-        if rest.size and len(self) > max(MANY, 10 * k):
+        direct = process.BARE and rest.size * len(self) <= DIRECT
+        if rest.size and len(self) > max(MANY, 10 * k) and not direct:
             distances[rest], indices[rest], certain = self._query_shortlists(X[rest], k)
             rest = rest[~certain]
         for part in row_parts(rest, len(self)):
@@ -92,8 +96,10 @@ class CoordinateNeighbors:
         return distances, indices, certain
 
     @cached_property
-    def _index(self) -> tuple[Array, float, NearestNeighbors]:
+    def _index(self) -> tuple[Array, float, Any]:
         """Mean of the points, largest squared distance from it, and index of the centred points."""
+        from sklearn.neighbors import NearestNeighbors
+
         centre = np.asarray(self._points.mean(axis=0))
         centred = self._points - centre
         reach = float((centred**2).sum(axis=1).max())

@@ -18,7 +18,6 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.random import RandomState
-from sklearn.ensemble import ExtraTreesRegressor
 
 from pliant.core.device import Device
 from pliant.core.progress import Deadline, Progress
@@ -156,6 +155,8 @@ class Trainer:
 
         Each leader has one initial value, if there are at least `constants.LEADERS` members.
         """
+        from sklearn.ensemble import ExtraTreesRegressor
+
         if n_continued == len(self.settings):
             return []
         d, tasks = table.X.shape[1], []

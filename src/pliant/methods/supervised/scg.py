@@ -13,8 +13,6 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import RandomState
 from scipy.spatial import KDTree
-from sklearn.metrics import roc_auc_score
-from sklearn.svm import SVC
 
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import (
@@ -365,6 +363,8 @@ def _score_labels(
     learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out labels; nan if they cannot be held out."""
+    from sklearn.svm import SVC
+
     labels, split = known.labels, _split_labels(known, held)
     if labels is None or split is None:
         return math.nan
@@ -389,6 +389,8 @@ def _score_pairs(
     learn: Callable[..., Array], known: SideInformation, held: Mask, embed: Embed | None
 ) -> float:
     """Return the score on the held-out pairs; nan if they cannot be held out."""
+    from sklearn.metrics import roc_auc_score
+
     pairs, signs = known.pairs, known.signs
     if len(np.unique(signs[held])) < 2 or held.all():  # no ROC curve, or no training pairs
         return math.nan

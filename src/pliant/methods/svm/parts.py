@@ -17,14 +17,11 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import RandomState
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from pliant.core.estimators import BaseEstimator
-from pliant.core.linalg import nearest_rows
+from pliant.core import process
+from pliant.core.distances import nearest_rows
+from pliant.core.estimators import BaseEstimator, ConvergenceWarning
 from pliant.core.progress import Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
@@ -39,6 +36,10 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel
 from pliant.methods.svm.problem import expansion
+
+if not process.BARE:  # what a fit needs
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
 
 AUTO_SIZE = 4000
 """Mean number of rows per part for ``n_parts="auto"``."""
@@ -190,6 +191,8 @@ def _kmeans(X: Array, n_centres: int, rng: RandomState) -> Array:
 
     One thread sums the rows, so the result does not depend on the number of processors.
     """
+    from sklearn.cluster import KMeans
+
     # Iterations after the 30th move few rows.
     kmeans = KMeans(n_centres, n_init=1, max_iter=30, tol=0.0, random_state=rng)
     with threadpool_limits(1, "openmp"), warnings.catch_warnings():
