@@ -108,6 +108,7 @@ def test_predictions_of_a_small_table_wait_for_no_large_package(folder, pliant):
         (["predict", "m.pliant", "small.csv"], True),
         (["predict", "--proba", "m.pliant", "small.csv", "--out", "new.csv"], True),
         (["predict", "m.pliant", "large.csv"], False),
+        (["predict", "m.pliant", "packed.parquet"], False),
         (["predict", "m.pliant", "folder"], False),
         (["predict", "m.pliant"], False),
         (["predict", "small.csv", "small.csv"], False),
@@ -120,6 +121,7 @@ def test_only_predictions_of_a_small_table_are_quick(tmp_path, monkeypatch, word
     save(Gaussian(), "m.pliant")
     Path("small.csv").write_text("a\n1\n")
     Path("large.csv").write_text("a\n" + "1\n" * MOST_BYTES)
+    Path("packed.parquet").write_bytes(bytes(MOST_BYTES // 5))
     Path("folder").mkdir()
     assert is_quick(words) is quick
 
