@@ -10,11 +10,20 @@ import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+from pliant import DANKClassifier, LABRBFRegressor, TableFeatures, save
 from pliant._version import __version__
+from pliant.kernels import Gaussian
 from pliant.tables import cli
 from pliant.tables.cli import main
+from pliant.tables.cli.quick import MOST_BYTES, is_quick
+from pliant.tables.comparison.blend import BlendRegressor
 from tests.cli.conftest import NOTE, patients, write
 
 PLIANT = [sys.executable, "-m", "pliant"]
@@ -55,6 +64,66 @@ def test_the_help_waits_for_no_large_package():
         ]
     )
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+PREDICT = """
+import sys
+from pliant.tables.cli import main
+for model in ("lab-rbf", "dank", "blend"):
+    sys.argv = ["pliant", "predict", f"{model}.pliant", "patients.csv"]
+    assert main() == 0
+print([name for name in %r if name in sys.modules])
+"""
+
+
+@pytest.mark.processes
+def test_predictions_of_a_small_table_wait_for_no_large_package(folder, pliant):
+    """They agree with those of this process, whose exponential differs in the last bit."""
+    frame = pd.read_csv("patients.csv")
+    X, labels, y = frame[["age", "dose", "colour"]], frame["grade"], frame["amount"]
+    lab = LABRBFRegressor(10, n_members=2, max_iter=2, random_state=0)
+    ridge = make_pipeline(StandardScaler(), Ridge())
+    blend = BlendRegressor([("lab-rbf", lab), ("forest", RandomForestRegressor(5)), ("r", ridge)])
+    for name, last, target in (
+        ("lab-rbf", lab, y), ("dank", DANKClassifier(C=10), labels), ("blend", blend, y),
+    ):  # fmt: skip
+        save(make_pipeline(TableFeatures(), last).fit(X, target), f"{name}.pliant")
+    large = ("matplotlib", "numba", "scipy.stats", "sklearn")
+    done = finished([sys.executable, "-c", PREDICT % (large,)])
+    assert done.stderr == ""
+    *lines, imported = done.stdout.splitlines()
+    assert imported == "[]"
+    names = ("lab-rbf", "dank", "blend")
+    expected = [pliant("predict", f"{name}.pliant", "patients.csv").out for name in names]
+    frames = [pd.read_csv(io.StringIO(text)) for text in expected]
+    size = len(frame) + 1
+    for number, right in enumerate(frames):
+        left = pd.read_csv(io.StringIO("\n".join(lines[number * size : (number + 1) * size])))
+        pd.testing.assert_frame_equal(left, right, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("words", "quick"),
+    [
+        (["predict", "m.pliant", "small.csv"], True),
+        (["predict", "--proba", "m.pliant", "small.csv", "--out", "new.csv"], True),
+        (["predict", "m.pliant", "large.csv"], False),
+        (["predict", "m.pliant", "packed.parquet"], False),
+        (["predict", "m.pliant", "folder"], False),
+        (["predict", "m.pliant"], False),
+        (["predict", "small.csv", "small.csv"], False),
+        (["info", "m.pliant"], False),
+        ([], False),
+    ],
+)
+def test_only_predictions_of_a_small_table_are_quick(tmp_path, monkeypatch, words, quick):
+    monkeypatch.chdir(tmp_path)
+    save(Gaussian(), "m.pliant")
+    Path("small.csv").write_text("a\n1\n")
+    Path("large.csv").write_text("a\n" + "1\n" * MOST_BYTES)
+    Path("packed.parquet").write_bytes(bytes(MOST_BYTES // 5))
+    Path("folder").mkdir()
+    assert is_quick(words) is quick
 
 
 def test_a_missing_extra_is_named(monkeypatch, capsys):

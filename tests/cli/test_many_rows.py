@@ -18,7 +18,7 @@ from pliant import DANKClassifier, DANKRegressor, KMeansPartition
 from pliant.datasets import make_clowns
 from pliant.methods import PartitionedKernel
 from pliant.persistence import load
-from pliant.tables.comparison.search import last_step
+from pliant.records.estimators import last_step
 from pliant.tables.registry import METHODS
 
 N = 120

@@ -28,8 +28,8 @@ from pliant.tables.comparison.blend import (
     BlendRegressor,
     blend_weights,
     extended_range,
-    learn_blend,
 )
+from pliant.tables.comparison.blending import learn_blend
 from pliant.tables.comparison.metrics import METRICS
 from pliant.tables.comparison.protocol import Protocol
 from pliant.tables.comparison.standings import finished, standings

@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
+from pliant.records.estimators import last_step
 from pliant.tables.comparison import cells, comparing
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import (
@@ -39,7 +40,6 @@ from pliant.tables.comparison.journal import Journal
 from pliant.tables.comparison.protocol import Cell, Protocol
 from pliant.tables.comparison.race import FIRST_SHARE, Race, Runner
 from pliant.tables.comparison.sample import Sample
-from pliant.tables.comparison.search import last_step
 from pliant.tables.registry import METHODS, Method
 from tests.comparison.comparison_cases import fit_here, perform_here, record, without_costs
 

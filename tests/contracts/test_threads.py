@@ -73,7 +73,7 @@ def test_every_method_holds_blas_to_one_thread_without_a_variable(monkeypatch):
         seen.append((blas_threads(), set(np.geterr().values())))
         return check(*args, **kwargs)
 
-    monkeypatch.setattr(validation, "check_array", check_array)  # every method with X calls it
+    monkeypatch.setattr(validation, "check_array", check_array)  # every method calls it for a list
     X, y = make_classification(40, 4, random_state=0)
     for name in ESTIMATORS:
         estimator = getattr(pliant, name)(**QUICK.get(name, {}))
@@ -81,7 +81,7 @@ def test_every_method_holds_blas_to_one_thread_without_a_variable(monkeypatch):
             if hasattr(estimator, method):
                 seen.clear()
                 labels = (y,) if "fit" in method or "refit" in method else ()
-                getattr(estimator, method)(X, *labels)
+                getattr(estimator, method)(X.tolist(), *labels)
                 assert seen, (name, method)
                 assert all(state == ({1}, {"ignore"}) for state in seen), (name, method)
                 assert blas_threads() == {3}, (name, method)
@@ -158,7 +158,7 @@ def test_a_small_fit_takes_one_thread_and_a_large_one_all_cores(monkeypatch):
         return kept(n_jobs=n_jobs, **options)
 
     monkeypatch.setattr(trainer, "Parallel", parallel)
-    monkeypatch.setattr(threads, "cpu_count", lambda: 2)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     rng = np.random.default_rng(0)
     for rows, expected in ((100, 1), (1500, 2)):
         numbers.clear()

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pliant.core import linalg
+from pliant.core.distances import nearest_rows
 from pliant.core.linalg import (
     DiagonalPlusLowRank,
     eigenvalue,
     last_eigenpairs,
-    nearest_rows,
     negative_eigenvalue,
     spd_inverse,
     top_eigenpairs,

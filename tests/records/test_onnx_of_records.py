@@ -191,13 +191,10 @@ def test_trees_in_float32_compare_with_thresholds_rounded_down():
     assert_same(model, points, 1e-6, "float32")
 
 
-WORDS = pd.DataFrame({"a": ["x", "y", "z"] * 20, "b": np.arange(60.0) ** 2})
-WORDY = make_pipeline(TableFeatures(), LABRBFRegressor(5))
 UNKNOWN = [
     (lambda X, y: GaussianNB().fit(X, y > 100), "GaussianNB"),
     (lambda X, y: CalibratedClassifierCV(SVC(), method="isotonic").fit(X, y > 100), "isotonic"),
     (lambda X, y: SVC(decision_function_shape="ovo").fit(X, targets(X, 0, 3)), "'ovo'"),
-    (lambda X, y: WORDY.fit(WORDS, WORDS.b), "expected a table of numbers for ONNX"),
 ]  # fmt: skip
 
 

@@ -16,10 +16,8 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.random import sample_without_replacement
-from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.estimators import BaseEstimator
+from pliant.core.estimators import BaseEstimator, check_is_fitted
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -200,6 +198,8 @@ class DaskRows:
 
         The result does not depend on the partitions.
         """
+        from sklearn.utils.random import sample_without_replacement
+
         counted = np.arange(len(self)) if self.weights is None else np.flatnonzero(self.weights)
         if len(counted) <= size:
             return counted

@@ -1,10 +1,15 @@
-"""scikit-learn's base classes with type annotations, which scikit-learn lacks."""
+"""What estimators take from scikit-learn, with type annotations, which scikit-learn lacks.
+
+In a process that only predicts, `pliant.core.bare` replaces it; see `pliant.core.process`.
+"""
 
 # ruff: noqa: D102
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pliant.core import process
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +51,26 @@ if TYPE_CHECKING:
 
         def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]: ...
 
+    class ConvergenceWarning(UserWarning):
+        """A solver has stopped before it converged."""
+
+    class available_if:
+        """Decorate a method that exists only if a function of the estimator returns True."""
+
+        def __init__(self, check: Callable[[Any], bool]) -> None: ...
+        def __call__(self, method: Callable[..., Any]) -> Any: ...
+
+elif process.BARE:
+    from pliant.core.bare import (
+        BaseEstimator,
+        ClassifierMixin,
+        ClassNamePrefixFeaturesOutMixin,
+        ConvergenceWarning,
+        MultiOutputMixin,
+        RegressorMixin,
+        TransformerMixin,
+        available_if,
+    )
 else:
     import sklearn.base
     from sklearn.base import (  # noqa: F401
@@ -55,6 +80,8 @@ else:
         MultiOutputMixin,
         RegressorMixin,
     )
+    from sklearn.exceptions import ConvergenceWarning  # noqa: F401
+    from sklearn.utils.metaestimators import available_if  # noqa: F401
 
     from pliant.core.state import reads
 
@@ -65,6 +92,32 @@ else:
             super().__init_subclass__(**options)
             if "transform" in vars(cls):  # with the names of `set_output`
                 cls.transform = reads(cls.transform)
+
+
+def clone(estimator: Any) -> Any:
+    """Return an unfitted copy of an estimator, with copies of its parameters."""
+    from sklearn.base import clone
+
+    return clone(estimator)
+
+
+def is_classifier(estimator: Any) -> bool:
+    """Return True for a classifier."""
+    if process.BARE:
+        return isinstance(estimator, ClassifierMixin)
+    from sklearn.base import is_classifier
+
+    return bool(is_classifier(estimator))
+
+
+def check_is_fitted(estimator: Any, attribute: str | None = None) -> None:
+    """Raise NotFittedError unless an estimator is fitted, or has a fitted attribute."""
+    state = vars(estimator)
+    if process.BARE and (attribute is None or attribute in state):
+        return  # a file contains fitted models
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator, attribute)
 
 
 class NestedSettings(BaseEstimator):

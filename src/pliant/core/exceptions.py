@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
 
@@ -26,6 +25,8 @@ def set_public_module(namespace: dict[str, Any], names: Iterable[str]) -> None:
 
 def _page_of(estimator: Any) -> str:
     """Return a template for the address of a page; "" before pyproject.toml has a real one."""
+    from importlib.metadata import PackageNotFoundError, metadata
+
     with suppress(PackageNotFoundError):
         for url in metadata("pliant").get_all("Project-URL", []):
             name, _, address = url.partition(", ")

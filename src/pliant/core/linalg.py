@@ -11,12 +11,8 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
-from scipy.spatial.distance import cdist
 
-from pliant.core.typing import Array, Indices
-
-BLOCK_ENTRIES = 2_000_000
-"""Maximum number of distances in memory."""
+from pliant.core.typing import Array
 
 SMALL = 2000
 """Maximum order of a matrix for which LAPACK is used without trying Lanczos iterations.
@@ -182,16 +178,6 @@ def mirror(matrix: Array) -> None:
 def scale_rows(factors: Array, rows: Array) -> Array:
     """Multiply each row of a matrix, or each entry of a vector, by its factor."""
     return np.asarray((rows.T * factors).T)
-
-
-def nearest_rows(points: Array, centres: Array) -> Indices:
-    """Return the index of the centre nearest to each point (lowest index for ties), shape (m,)."""
-    labels = np.empty(len(points), dtype=np.intp)
-    step = max(1, BLOCK_ENTRIES // len(centres))
-    for low in range(0, len(points), step):
-        distances = cdist(points[low : low + step], centres, "sqeuclidean")
-        labels[low : low + step] = distances.argmin(axis=1)
-    return labels
 
 
 class InverseHessian:

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 
+from pliant.core import process
 from pliant.core.typing import Array
 
 __all__ = ["CallbackSupport"]  # scikit-learn's mixin, or the replacement below
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-HAS_CALLBACKS = find_spec("sklearn.callback") is not None
+HAS_CALLBACKS = not process.BARE and find_spec("sklearn.callback") is not None
 
 if TYPE_CHECKING:
 

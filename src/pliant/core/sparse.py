@@ -7,18 +7,16 @@ of its rows at a time.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
-from scipy.spatial.distance import cdist
-from sklearn.metrics.pairwise import manhattan_distances
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from pliant.core.blocks import row_blocks
-from pliant.core.jit import compiled
+from pliant.core.distances import cdist
+from pliant.core.loops import compiled
 from pliant.core.typing import Array, Indices
 
 BLOCK_ENTRIES = 100_000
@@ -34,7 +32,8 @@ CLOSE = 0.01
 
 def is_sparse(points: object) -> bool:
     """Return True for points in a sparse format."""
-    return scipy.sparse.issparse(points)
+    scipy_sparse = sys.modules.get("scipy.sparse")  # not loaded: nothing has such a format
+    return scipy_sparse is not None and bool(scipy_sparse.issparse(points))
 
 
 def as_csr(points: Any, name: str = "X") -> Any:
@@ -42,6 +41,8 @@ def as_csr(points: Any, name: str = "X") -> Any:
 
     The given matrix is not changed; the result shares its memory if it already has this form.
     """
+    import scipy.sparse
+
     if points.dtype.kind not in "biuf":
         raise ValueError(f"expected {name} to hold numbers: got a sparse array of {points.dtype}")
     rows = scipy.sparse.csr_array(points)
@@ -83,6 +84,8 @@ def row_keys(X: Any) -> list[bytes]:
 def stack_rows(parts: Sequence[Any]) -> Any:
     """Concatenate the rows of arrays, or of CSR arrays."""
     if is_sparse(parts[0]):
+        import scipy.sparse
+
         return scipy.sparse.vstack(parts, format="csr")
     return np.concatenate(parts)
 
@@ -91,6 +94,8 @@ def scale_columns(X: Any, factors: Array) -> Any:
     """Multiply each column of an array, or of a CSR array, by a number."""
     if not is_sparse(X):
         return X * factors
+    import scipy.sparse
+
     return scipy.sparse.csr_array((X.data * factors[X.indices], X.indices, X.indptr), X.shape)
 
 
@@ -124,6 +129,8 @@ def variance(X: Any) -> float:
 def column_spreads(X: Any) -> Array:
     """Return the standard deviation of each column, shape (d,)."""
     if is_sparse(X):
+        from sklearn.utils.sparsefuncs import mean_variance_axis
+
         return np.asarray(np.sqrt(mean_variance_axis(X, axis=0)[1]))
     return np.asarray(X.std(axis=0))
 
@@ -174,6 +181,8 @@ class SparseProducts:
     """
 
     def __init__(self, Y: Any, dtype: npt.DTypeLike = np.float64) -> None:
+        import scipy.sparse
+
         columns, lengths = Y.tocsc(), np.bincount(Y.indices, minlength=Y.shape[1])
         common = lengths > COMMON * Y.shape[0]
         self._place = np.where(common, np.cumsum(common) - 1, -1)  # of common columns
@@ -223,6 +232,8 @@ def euclidean_distances(X: Any, Y: Any) -> Array:
 
 def absolute_distances(X: Any, Y: Any) -> Array:
     """Compute |x - y|_1 between the rows of X and Y, shape (n, m)."""
+    from sklearn.metrics.pairwise import manhattan_distances
+
     distances = np.empty((X.shape[0], Y.shape[0]))
     for rows in row_blocks(len(distances), distances.shape[1], 10 * BLOCK_ENTRIES):
         distances[rows] = manhattan_distances(X[rows], Y)

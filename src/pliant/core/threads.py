@@ -18,13 +18,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, wraps
-from multiprocessing import parent_process
 from typing import Any, TypeVar, cast
 
 import numpy as np
 import threadpoolctl
-from joblib import cpu_count
-from joblib.parallel import get_active_backend
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -124,6 +121,11 @@ def threads_for(n_jobs: int | None, *, worth_it: bool) -> int | None:
     """
     if n_jobs is not None:
         return n_jobs
+    from multiprocessing import parent_process
+
+    from joblib import cpu_count
+    from joblib.parallel import get_active_backend
+
     backend, configured = get_active_backend()
     if configured is not None:
         return int(configured)

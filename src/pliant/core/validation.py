@@ -13,11 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import sklearn.utils
-import sklearn.utils.validation
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 
+from pliant.core import process
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import SampleWeightWarning
 from pliant.core.sparse import as_csr, column_ends, column_spreads, is_sparse
@@ -248,6 +245,14 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     Sparse rows become a CSR array if the estimator's tag says that it takes them, and raise
     TypeError otherwise.
     """
+    if len(data) == 1 and options.keys() == {"reset", "dtype"} and not options["reset"]:
+        dtype = options["dtype"]
+        if process.BARE or _are_checked(estimator, *data, dtype, allow_nan=False, least=1):
+            rows = prediction_rows(estimator, *data, dtype=dtype)
+            check_numbers(rows, "X")
+            return rows
+    from sklearn.utils.validation import validate_data
+
     data = tuple(in_memory("X or y", each) if is_collection(each) else each for each in data)
     advice = (
         "pliant.TableFeatures encodes text, dates and missing values, as in "
@@ -259,7 +264,7 @@ def validate_data(estimator: BaseEstimator, *data: Any, **options: Any) -> Any:
     options |= sparse_options(estimator, data[0])
     try:
         with np.errstate(over="ignore", invalid="ignore"):  # the test for NaN computes a sum
-            checked = sklearn.utils.validation.validate_data(estimator, *data, **options)
+            checked = validate_data(estimator, *data, **options)
     except OverflowError as error:
         raise ValueError(f"expected numbers that fit in float64: {error}") from None
     except (TypeError, ValueError) as error:
@@ -299,7 +304,9 @@ def sparse_options(estimator: BaseEstimator, X: Any) -> dict[str, Any]:
     """
     if not (is_sparse(X) or _has_sparse_columns(X)):
         return {}
-    tags = sklearn.utils.get_tags(estimator).input_tags
+    from sklearn.utils import get_tags
+
+    tags = get_tags(estimator).input_tags
     if tags.sparse:
         return {"accept_sparse": "csr", "dtype": np.float64}
     what, remedy = "rows", "sklearn.decomposition.TruncatedSVD first"
@@ -308,6 +315,40 @@ def sparse_options(estimator: BaseEstimator, X: Any) -> dict[str, Any]:
     raise TypeError(
         f"expected dense {what} for {one_line(estimator, 200)}, got a sparse matrix of shape "
         f"{tuple(X.shape)}: use {remedy}"
+    )
+
+
+def prediction_rows(
+    estimator: Any, X: Any, *, dtype: Any, allow_nan: bool = False, least: int = 1
+) -> npt.NDArray[Any]:
+    """Return the rows of a prediction as scikit-learn's ``validate_data`` returns them.
+
+    Rows that it would return as they are need no scikit-learn.
+    """
+    if _are_checked(estimator, X, dtype, allow_nan, least):
+        return np.asarray(X)
+    if process.BARE:
+        n, what = estimator.n_features_in_, "numbers or NaN" if allow_nan else "finite numbers"
+        raise ValueError(f"expected rows of {n} {what}, got {one_line(X)}")
+    from sklearn.utils.validation import validate_data
+
+    finite: Any = "allow-nan" if allow_nan else True
+    options: dict[str, Any] = {"ensure_all_finite": finite, "ensure_min_samples": least}
+    return np.asarray(validate_data(estimator, X, reset=False, dtype=dtype, **options))
+
+
+def _are_checked(estimator: Any, X: Any, dtype: Any, allow_nan: bool, least: int) -> bool:
+    """Return True for an array of numbers in the form of the training rows, without names."""
+    known, dtypes = vars(estimator), dtype if isinstance(dtype, tuple) else (dtype,)
+    return (
+        type(X) is np.ndarray
+        and X.dtype in dtypes
+        and X.ndim == 2
+        and X.shape[1] == known.get("n_features_in_")
+        and X.shape[1] > 0
+        and len(X) >= least
+        and "feature_names_in_" not in known
+        and bool((~np.isinf(X) if allow_nan else np.isfinite(X)).all())
     )
 
 
@@ -401,8 +442,10 @@ def in_memory(name: str, values: Any) -> npt.NDArray[Any]:
 
 def check_random_state(seed: Any) -> np.random.RandomState:
     """Convert a seed to a random state with scikit-learn's ``check_random_state``."""
+    from sklearn.utils import check_random_state
+
     try:
-        return sklearn.utils.check_random_state(seed)
+        return check_random_state(seed)
     except (ValueError, TypeError):
         raise ValueError(
             "expected random_state to be None, a RandomState, or an integer from 0 to 2**32 - 1, "
@@ -412,6 +455,8 @@ def check_random_state(seed: Any) -> np.random.RandomState:
 
 def class_codes(y: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], Indices]:
     """Return the sorted classes in y, and the class index of each sample."""
+    from sklearn.utils.multiclass import check_classification_targets
+
     try:
         check_classification_targets(y)
         return np.unique(y, return_inverse=True)
@@ -423,6 +468,8 @@ def class_factors(
     class_weight: Mapping[Any, float] | str | None, classes: npt.NDArray[Any], y: npt.ArrayLike
 ) -> Array:
     """Return the weight of each class; raise ValueError unless all are from 1e-12 to 1e12."""
+    from sklearn.utils.class_weight import compute_class_weight
+
     try:
         factors = compute_class_weight(class_weight, classes=classes, y=y)
     except (TypeError, ValueError) as error:

@@ -6,6 +6,7 @@ has shape (n_samples, n_support).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -29,6 +30,11 @@ from pliant.methods.svm.machine import BaseSVM
 def add_values(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int]:
     """Add the sums of a method of pliant; return them with their number of columns."""
     members = model._terms if isinstance(model, LABRBFModel) else [_as_expansion(model)]
+    return add_sum(graph, members, X), len(members[0].intercept_)
+
+
+def add_sum(graph: OnnxGraph, members: Sequence[Expansion], X: str) -> str:
+    """Add the sum of expansions, shape (n_samples, n_outputs)."""
     f: Any = np.sum([member.intercept_ for member in members], axis=0)
     groups: dict[bytes, list[Expansion]] = {}
     for member in members:
@@ -37,7 +43,7 @@ def add_values(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int]:
         groups.setdefault(key, []).append(member)
     for group in groups.values():
         f = _add_members(graph, group, f, X)
-    return f, len(members[0].intercept_)
+    return str(f)
 
 
 def _as_expansion(model: Any) -> Expansion:
@@ -149,14 +155,24 @@ def add_predictions(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int, boo
 
     Returns them with their number of columns, and True if they are of one target.
     """
-    add, lab_rbf = graph.add, isinstance(model, RegressionModel)
     f, q = add_values(graph, model, X)
-    if lab_rbf:
-        if model.target_unit_ is not None:  # u sinh(f)
-            twice = add("Sub", add("Exp", f), add("Exp", add("Neg", f)))
-            f = add("Mul", twice, model.target_unit_ / 2.0)
-        f = add("Min", add("Max", f, model.target_low_), model.target_high_)
-    return f, q, bool(model.single_output_ if lab_rbf else model.dual_coef_.ndim == 1)
+    if isinstance(model, RegressionModel):
+        return add_target(graph, model, f), q, bool(model.single_output_)
+    return f, q, model.dual_coef_.ndim == 1
+
+
+def add_target(graph: OnnxGraph, model: RegressionModel, f: str) -> str:
+    """Convert sums to the units of the target, and clip them to its range."""
+    f = from_scale(graph, f, model.target_unit_)
+    return graph.add("Min", graph.add("Max", f, model.target_low_), model.target_high_)
+
+
+def from_scale(graph: OnnxGraph, f: str, unit: Array | None) -> str:
+    """Convert values on the scale of the fit to the units of y: u sinh(f), or f without a unit."""
+    if unit is None:
+        return f
+    twice = graph.add("Sub", graph.add("Exp", f), graph.add("Exp", graph.add("Neg", f)))
+    return graph.add("Mul", twice, unit / 2.0)
 
 
 def add_scores(graph: OnnxGraph, model: Any, X: str) -> tuple[str, str]:

@@ -14,6 +14,7 @@ import numpy as np
 from pliant.core.typing import Array
 from pliant.export import expansions
 from pliant.export.graph import OnnxGraph
+from pliant.export.tables import add_table
 from pliant.kernels.base import Kernel, Product, Scaled, Sum
 from pliant.kernels.standard import Gaussian, Linear, Matern, Polynomial, Sigmoid
 from pliant.records import (
@@ -259,7 +260,7 @@ def add_trees(graph: OnnxGraph, trees: TreeEnsemble, X: str) -> str:
         roots += own_roots
         n_leaves += len(part["values"])
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    graph.trees = True
+    graph.require("ai.onnx.ml", 5)  # trees in float64 run since 2024
     total = graph.add(
         "TreeEnsemble",
         X,
@@ -371,11 +372,9 @@ def add_transform(graph: OnnxGraph, step: Any, X: str) -> str:
         ]
         return graph.add("Concat", *parts, axis=1)
     if hasattr(step, "schema_"):
-        kinds = sorted({column.kind for column in step.schema_.columns} - {"numeric"})
-        if kinds:
-            raise ValueError(
-                f"expected a table of numbers for ONNX, got {', '.join(kinds)} columns"
-            )
+        if {column.kind for column in step.schema_.columns} != {"numeric"}:
+            X = add_table(graph, step.schema_)
+            return add_transform(graph, step.encoder_, X) if step.encode else X
         names = list(getattr(step, "feature_names_in_", ()))
         if names:  # some columns of the table may be left out
             places = [names.index(column.name) for column in step.schema_.columns]

@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 
-from pliant.core.estimators import BaseEstimator
+from pliant.core import process
+from pliant.core.estimators import BaseEstimator, clone
 from pliant.core.sparse import as_csr, is_sparse, scale_columns
 from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited
@@ -200,7 +199,10 @@ class Kernel(BaseEstimator, ABC):
         return False
 
 
-GaussianProcessKernel.register(Kernel)  # for its sums and products and `pairwise_kernels`
+if not process.BARE:
+    from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
+
+    GaussianProcessKernel.register(Kernel)  # for its sums and products and `pairwise_kernels`
 
 
 def _add_multiple(total: Array, factor: float, matrix: Array) -> None:

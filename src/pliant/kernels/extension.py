@@ -21,8 +21,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
 
+from pliant.core import process
+from pliant.core.distances import cdist
 from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse, row_keys
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_points
@@ -30,6 +31,9 @@ from pliant.kernels.standard import Precomputed
 
 MANY = 2000
 """Number of training points above which shortlists of neighbours save time."""
+
+DIRECT = 20_000_000
+"""Number of distances that take less time than importing scikit-learn, which finds shortlists."""
 
 
 class CoordinateNeighbors:
@@ -64,7 +68,8 @@ class CoordinateNeighbors:
         duplicates = self.duplicates(X)
         distances, indices = np.zeros((len(duplicates), k)), np.tile(duplicates[:, None], k)
         rest = np.flatnonzero(duplicates < 0)
-        if rest.size and len(self) > max(MANY, 10 * k) and not is_sparse(self._points):
+        direct = is_sparse(self._points) or (process.BARE and rest.size * len(self) <= DIRECT)
+        if rest.size and len(self) > max(MANY, 10 * k) and not direct:
             distances[rest], indices[rest], certain = self._query_shortlists(X[rest], k)
             rest = rest[~certain]
         for part in row_parts(rest, len(self)):

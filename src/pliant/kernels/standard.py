@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.spatial.distance import cdist
-from sklearn.base import clone
 
+from pliant.core.distances import cdist
+from pliant.core.estimators import clone
 from pliant.core.exponential import exponentials
 from pliant.core.sparse import (
     absolute_distances,

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone, is_classifier
 
+from pliant.core.estimators import clone, is_classifier
 from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited
 from pliant.core.validation import check_parameters

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from sklearn.model_selection._search import BaseSearchCV
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import ModelFileError
@@ -39,6 +38,12 @@ MAX_WIDTH = 100_000_000
 
 U4 = np.dtype("<u4")
 """Type of row numbers."""
+
+
+def is_search(value: Any) -> bool:
+    """Return True for a search of scikit-learn; without its module, there is none."""
+    module = sys.modules.get("sklearn.model_selection._search")
+    return module is not None and isinstance(value, module.BaseSearchCV)
 
 
 def type_name(kind: Any) -> str:
@@ -89,7 +94,7 @@ class Encoder:
     def _encode_part(self, value: Any, where: str) -> Any:
         """Add a part for a value, after the parts in it, and return its reference."""
         kind = type(value)
-        if isinstance(value, BaseSearchCV):  # the best estimator stands for the search
+        if is_search(value):  # the best estimator stands for the search
             return self._encode(getattr(value, "best_estimator_", value.estimator), where)
         if kind in (list, tuple):
             items = [self._encode(item, f"{where}[{i}]") for i, item in enumerate(value)]
@@ -304,6 +309,8 @@ def _make_csr(data: Any, indices: Any, indptr: Any, width: Any) -> Any:
     They are nonzero entries, float64; their columns, which ascend in each row; and the place of
     each row's first entry, followed by the number of entries.
     """
+    import scipy.sparse
+
     parts, width = (data, indices, indptr), _checked_width(width)
     if not all(type(part) is np.ndarray and part.ndim == 1 for part in parts):
         raise ModelFileError("expected a sparse array of three vectors")

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sklearn.model_selection._search import BaseSearchCV
-
 from pliant import kernels, methods, records
 from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
-from pliant.methods.svm.machine import SVMClassifier
-from pliant.persistence._codec import Decoder, Encoder, type_name
+from pliant.persistence._codec import Decoder, Encoder, is_search, type_name
 from pliant.persistence._objects import check_parts, iter_objects
 from pliant.records import has_record
 
@@ -85,6 +82,8 @@ def save(
 
 def check_saving(model: object, n_classes: int = 2) -> None:
     """Raise ModelFileError if a file cannot contain a model after its fit to `n_classes`."""
+    from pliant.methods.svm.machine import SVMClassifier
+
     _dump(model)
     pairs = n_classes * (n_classes - 1) // 2
     if pairs > MAX_PAIRS and any(isinstance(part, SVMClassifier) for part in iter_objects(model)):
@@ -97,7 +96,7 @@ def check_saving(model: object, n_classes: int = 2) -> None:
 def _dump(model: object, metadata: dict[str, Any] | None = None) -> bytes:
     """Return the content of a model file, after a check that it can be loaded."""
     with _convert_errors("cannot save the model"):
-        if isinstance(model, BaseSearchCV) and not hasattr(model, "best_estimator_"):
+        if is_search(model) and not hasattr(model, "best_estimator_"):
             kind = type(model).__name__
             raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
         encoder = Encoder(trusted_types())
@@ -218,7 +217,6 @@ def trusted_types() -> frozenset[str]:
     others = ["BlendClassifier", "BlendRegressor"]
     names = {"pliant.TableFeatures", "pliant.tables.ColumnEncoder", "pliant.tables.TableSchema"}
     names |= {f"pliant.tables.{name}" for name in others}
-    exported = (
-        getattr(module, name) for module in (kernels, methods, records) for name in module.__all__
-    )
+    names |= {f"{module}.{name}" for name, module in methods.CLASSES.items()}
+    exported = (getattr(module, name) for module in (kernels, records) for name in module.__all__)
     return frozenset(names | {type_name(kind) for kind in exported if isinstance(kind, type)})

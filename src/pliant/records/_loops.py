@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 
 
 @compiled

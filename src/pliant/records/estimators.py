@@ -8,16 +8,16 @@ of the original, whose class and parameters they name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import sklearn.pipeline
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_feature_names_in, validate_data
 
-from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core import process
+from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin, available_if
 from pliant.core.typing import Array
+from pliant.core.validation import prediction_rows
 from pliant.records.form import check_one_of, check_width
 from pliant.records.functions import (
     ClassShares,
@@ -135,9 +135,7 @@ def plain_settings(original: Any) -> dict[str, Any]:
 
 def _rows(record: Any, X: Any, *, takes_missing: bool) -> Array:
     """Return checked float64 rows."""
-    finite: Any = "allow-nan" if takes_missing else True
-    options = {"dtype": np.float64, "reset": False, "ensure_min_samples": 0}
-    return np.asarray(validate_data(record, X, ensure_all_finite=finite, **options))
+    return prediction_rows(record, X, dtype=np.float64, allow_nan=takes_missing, least=0)
 
 
 def _check_function(record: Any, kinds: tuple[Any, ...], n_outputs: int | None = None) -> None:
@@ -233,7 +231,7 @@ class SavedClassifier(ClassifierMixin, Record):
         rows = _rows(self, X, takes_missing=self.function.takes_missing)
         return _finite(self.function(rows))
 
-    @available_if(_has_decisions)  # type: ignore[untyped-decorator]
+    @available_if(_has_decisions)
     def decision_function(self, X: Any) -> Array:
         """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
         return self._decisions(self._values(X))
@@ -243,7 +241,7 @@ class SavedClassifier(ClassifierMixin, Record):
             return values[:, 0]
         return votes(values, len(self.classes_)) if self.head == "votes" else values
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities, shape (n_samples, n_classes)."""
         return self._probabilities(self._values(X))
@@ -365,13 +363,15 @@ class SavedTransformer(Record):
             raise ValueError("expected finite outputs, got inf: the features are too large")
         return Z
 
-    @available_if(lambda self: isinstance(self.function, Affine))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: isinstance(self.function, Affine))
     def inverse_transform(self, X: Any) -> Array:
         """Return the rows before scaling."""
         return np.asarray(self.function.inverse(np.asarray(X, dtype=np.float64)))
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return the names of the outputs."""
+        from sklearn.utils.validation import _check_feature_names_in
+
         names = [str(name) for name in _check_feature_names_in(self, input_features)]
         return np.array(self.function.names(names), dtype=object)
 
@@ -542,7 +542,11 @@ class Unfitted(Record):
             raise ValueError(f"expected allow_nan to be a bool, got {self.allow_nan!r:.80}")
 
 
-class Pipeline(sklearn.pipeline.Pipeline):
+Steps: Any = import_module("pliant.core.bare" if process.BARE else "sklearn.pipeline").Pipeline
+"""The base class of pipelines."""
+
+
+class Pipeline(Steps):
     """scikit-learn's pipeline, with the prediction intervals of its last step.
 
     This is the class of a pipeline that `pliant.load` returns. Its steps, slices and predictions
@@ -553,7 +557,7 @@ class Pipeline(sklearn.pipeline.Pipeline):
     steps : list of (str, estimator)
     """
 
-    @available_if(lambda self: hasattr(self[-1], "predict_interval"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self[-1], "predict_interval"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return prediction intervals.
 
@@ -587,6 +591,12 @@ class Pipeline(sklearn.pipeline.Pipeline):
         if {name: getattr(self, name) for name in PIPELINE} != PIPELINE:
             raise ValueError(f"expected {PIPELINE} in a pipeline")
         self._validate_names([name for name, _ in steps])
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a fitted, possibly nested pipeline, or the model if it is none."""
+    inside = getattr(model, "regressor_", model)
+    return last_step(inside[-1]) if isinstance(inside, Steps) else inside
 
 
 PIPELINE: dict[str, Any] = {"transform_input": None, "memory": None, "verbose": False}

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
-from pliant.core.linalg import nearest_rows
+from pliant.core.distances import nearest_rows
 from pliant.methods.svm import parts as module
 from pliant.methods.svm.parts import kmeans_partition, run_parts
 from tests.methods.svm.parts_cases import SIZES, arguments, assert_solved, fails, solve

@@ -8,17 +8,20 @@ from typing import ClassVar, Literal, Self
 
 import numpy.typing as npt
 
+from pliant.core import process
 from pliant.core.docstrings import documented_as
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import trains
 from pliant.core.threads import blas_limited
 from pliant.core.validation import Constraint, automatic, check_parameters, real_number
-from pliant.methods.dank.fit import adapt, fit_options
-from pliant.methods.dank.gram import training_gram
 from pliant.methods.dank.machine import BaseHadamard
-from pliant.methods.dank.parts import adapt_in_parts
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
-from pliant.methods.svm.problem import classification_data, regression_data
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.dank.fit import adapt, fit_options
+    from pliant.methods.dank.gram import training_gram
+    from pliant.methods.dank.parts import adapt_in_parts
+    from pliant.methods.svm.problem import classification_data, regression_data
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -49,7 +49,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from pliant.core.blocks import row_blocks
-from pliant.core.linalg import nearest_rows
+from pliant.core.distances import nearest_rows
 from pliant.core.sparse import equal_points, in_form_of, is_sparse
 from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import (

@@ -36,8 +36,6 @@ from functools import partial
 from typing import ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
-import scipy.linalg
-from scipy.sparse.linalg import ArpackError, eigsh
 
 from pliant.core.blocks import row_blocks
 from pliant.core.jit import compiled
@@ -408,6 +406,9 @@ def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
     and a few eigenvalues (about `guess`) are expected; otherwise LAPACK is used, O(n^3). Lanczos
     iterations can miss copies of a multiple eigenvalue; `none_above` detects this.
     """
+    import scipy.linalg
+    from scipy.sparse.linalg import ArpackError, eigsh
+
     n, k, complete = len(matrix), guess + 4, True
     pairs: tuple[Array, Array]
     while n > LAPACK_ORDER and k <= LANCZOS_SHARE * n:  # until an eigenvalue is below the level
@@ -443,6 +444,8 @@ def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bo
     Equivalently, V diag(values) V' - M + level I is positive definite, which one Cholesky
     factorisation tests, O(n^3/3). M is overwritten.
     """
+    import scipy.linalg
+
     for low in range(0, len(matrix), 256):
         rows = slice(low, low + 256)
         matrix[rows] = (vectors[rows] * values) @ vectors.T - matrix[rows]

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from pliant.core.device import get_device
+from pliant.core import process
 from pliant.core.estimators import NestedSettings
 from pliant.core.progress import CallbackSupport, Deadline
 from pliant.core.typing import Indices
@@ -30,7 +30,6 @@ from pliant.core.validation import (
 )
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
-from pliant.methods.lab_rbf.dense import DenseFit
 from pliant.methods.lab_rbf.kernel import PROFILES
 from pliant.methods.lab_rbf.members import (
     Coefficients,
@@ -40,15 +39,19 @@ from pliant.methods.lab_rbf.members import (
     contributing,
 )
 from pliant.methods.lab_rbf.model import LABRBFModel
-from pliant.methods.lab_rbf.table import Table, feature_limits
-from pliant.methods.lab_rbf.trainer import (
-    Layer,
-    Loss,
-    MemberSettings,
-    Trainer,
-    draw_seeds,
-    resolve_support,
-)
+
+if not process.BARE:  # what a fit needs
+    from pliant.core.device import get_device
+    from pliant.methods.lab_rbf.dense import DenseFit
+    from pliant.methods.lab_rbf.table import Table, feature_limits
+    from pliant.methods.lab_rbf.trainer import (
+        Layer,
+        Loss,
+        MemberSettings,
+        Trainer,
+        draw_seeds,
+        resolve_support,
+    )
 
 
 def _check_algorithm(name: str, value: Any) -> None:

@@ -10,12 +10,11 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.special
-from sklearn.utils.validation import check_is_fitted
 
+from pliant.core import process
 from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
-from pliant.core.estimators import ClassifierMixin
+from pliant.core.estimators import ClassifierMixin, check_is_fitted
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
@@ -30,21 +29,8 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.collection import Encode, build_table
 from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
-from pliant.methods.lab_rbf.dense import (
-    DenseFit,
-    held_out_rows,
-    learn_dense_classes,
-    logistic_fit,
-)
 from pliant.methods.lab_rbf.kernel import Warp
-from pliant.methods.lab_rbf.logistic import (
-    class_indicators,
-    class_scores,
-    log_softmax,
-    logistic_path,
-)
 from pliant.methods.lab_rbf.members import (
     Coefficients,
     FitState,
@@ -53,7 +39,22 @@ from pliant.methods.lab_rbf.members import (
     contributing,
 )
 from pliant.methods.lab_rbf.model import FLOAT_TYPES, LABRBFModel
-from pliant.methods.lab_rbf.table import Table
+from pliant.methods.lab_rbf.scores import class_scores
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.lab_rbf.collection import Encode, build_table
+    from pliant.methods.lab_rbf.dense import (
+        DenseFit,
+        held_out_rows,
+        learn_dense_classes,
+        logistic_fit,
+    )
+    from pliant.methods.lab_rbf.logistic import (
+        class_indicators,
+        log_softmax,
+        logistic_path,
+    )
+    from pliant.methods.lab_rbf.table import Table
 
 
 @documented_as(BaseLABRBF, LABRBFModel)
@@ -290,7 +291,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     @blas_limited
     def predict_log_proba(self, X: npt.ArrayLike) -> Array:
         """Compute the log-probability of each class, shape (n_samples, n_classes)."""
-        return np.asarray(scipy.special.log_softmax(class_scores(self._expand(X)), axis=1))
+        from scipy.special import log_softmax
+
+        return np.asarray(log_softmax(class_scores(self._expand(X)), axis=1))
 
     @reads
     @by_partition
@@ -306,7 +309,9 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         -------
         array of shape (n_samples, n_classes)
         """
-        return np.asarray(scipy.special.softmax(class_scores(self._expand(X)), axis=1))
+        from scipy.special import softmax
+
+        return np.asarray(softmax(class_scores(self._expand(X)), axis=1))
 
     @reads
     @by_partition
@@ -363,7 +368,9 @@ def _held_out_probabilities(
         places = np.searchsorted(rows, part)
         sums[places] += scores
         counts[places] += 1
-    probabilities = scipy.special.softmax(class_scores(sums / counts), axis=1)
+    from scipy.special import softmax
+
+    probabilities = softmax(class_scores(sums / counts), axis=1)
     return HeldOut(table.numbers[rows], probabilities)
 
 

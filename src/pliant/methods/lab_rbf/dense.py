@@ -34,11 +34,11 @@ from pliant.methods.lab_rbf.gram import DenseGram
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.logistic import (
     class_indicators,
-    class_scores,
     log_softmax,
     logistic_path,
 )
 from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
+from pliant.methods.lab_rbf.scores import class_scores
 from pliant.methods.lab_rbf.table import Table
 
 METRICS = ("bandwidths", "gradients")

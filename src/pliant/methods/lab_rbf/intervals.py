@@ -13,13 +13,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from pliant.core import process
 from pliant.core.estimators import BaseEstimator
 from pliant.core.typing import Array
 from pliant.core.validation import check_vector
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.dense import DenseFit
-from pliant.methods.lab_rbf.members import FitState, HeldOut
-from pliant.methods.lab_rbf.table import Table
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.lab_rbf.dense import DenseFit
+    from pliant.methods.lab_rbf.members import FitState, HeldOut
+    from pliant.methods.lab_rbf.table import Table
 
 
 @dataclass(eq=False, repr=False)

@@ -23,6 +23,7 @@ from pliant.core.linalg import InverseHessian
 from pliant.core.typing import Array
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.objective import cholesky_factor
+from pliant.methods.lab_rbf.scores import class_scores
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
 GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
@@ -34,11 +35,6 @@ FEW_PATH_STEPS = 6  # and with more than MANY_CLASSES classes.
 SINGLE_DECREASE = 1e-6  # Smallest relative decrease by such a step that continues them.
 
 SingleArray: TypeAlias = npt.NDArray[np.float32]
-
-
-def class_scores(scores: Array) -> Array:
-    """Return one column of scores per class; a single column of log-odds becomes [0, score]."""
-    return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
 
 def class_indicators(signs: Array) -> Array:

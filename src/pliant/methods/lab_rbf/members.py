@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
-from scipy.stats import rankdata
 
+from pliant.core import process
 from pliant.core.estimators import BaseEstimator
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
@@ -28,8 +28,10 @@ from pliant.methods.lab_rbf.kernel import (
     Profile,
     Warp,
 )
-from pliant.methods.lab_rbf.objective import dual_ridge_path, ridge_path
-from pliant.methods.lab_rbf.table import Sums, Table
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.lab_rbf.objective import dual_ridge_path, ridge_path
+    from pliant.methods.lab_rbf.table import Sums, Table
 
 Coefficients: TypeAlias = tuple[Array, Array]
 """Coefficients [c; v], shape (p, q), and the intercept b, shape (q,)."""
@@ -346,6 +348,8 @@ def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel | JoinedRBFKerne
 
 def correlated_pairs(X: Array) -> Indices:
     """Find pairs of columns with |Spearman's correlation| > 0.8, strongest first."""
+    from scipy.stats import rankdata
+
     correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)  # nan for a constant column
     strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)

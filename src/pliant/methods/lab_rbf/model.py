@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
-from joblib import Parallel, delayed
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
+from pliant.core import process
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
-from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
+from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin, check_is_fitted
 from pliant.core.state import reads
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
@@ -31,7 +29,6 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf import constants
-from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
 from pliant.methods.lab_rbf.kernel import JoinedRBFKernel, LocalRBFKernel
 from pliant.methods.lab_rbf.members import (
     HeldOut,
@@ -40,10 +37,18 @@ from pliant.methods.lab_rbf.members import (
     join_kernels,
     sum_expansions,
 )
-from pliant.methods.lab_rbf.table import Table
 from pliant.methods.summary import FunctionSummary, Summary
 
+if not process.BARE:  # what a fit needs
+    import scipy.sparse
+
+    from pliant.methods.lab_rbf.explain import LABRBFExplanation, explain
+    from pliant.methods.lab_rbf.table import Table
+
 FLOAT_TYPES = (np.float64, np.float32)
+
+BLOCK_ROWS = 8192
+"""Rows of a prediction per task of a thread."""
 
 
 class LABRBFModel(BaseEstimator):
@@ -164,10 +169,14 @@ class LABRBFModel(BaseEstimator):
     def _expand(self, X: npt.ArrayLike) -> Array:
         """Compute the weighted mean of the members' expansions, (n_samples, n_outputs)."""
         points, terms = self._validate_points(X), self._terms
+        if len(points) <= BLOCK_ROWS:
+            return sum_expansions(terms, points)
+        from joblib import Parallel, delayed
+
         n_centres = sum(len(term.support_) for term in terms)
         worth_it = len(points) * n_centres >= 10 * constants.MIN_THREADED
         parallel = Parallel(threads_for(self.n_jobs, worth_it=worth_it), require="sharedmem")
-        blocks = (points[start : start + 8192] for start in range(0, len(points), 8192))
+        blocks = (points[start : start + BLOCK_ROWS] for start in range(0, len(points), BLOCK_ROWS))
         return np.concatenate(parallel(delayed(sum_expansions)(terms, X) for X in blocks))
 
     def _map_blocks(self, points: Array, outputs: Callable[[Array], Array]) -> Array:
@@ -340,6 +349,8 @@ class LABRBFModel(BaseEstimator):
             Values are on the scale of the fit, before clipping: the scores of a classifier, or
             asinh(y / u) if the regressor has a ``target_unit_`` u.
         """
+        from sklearn.utils.validation import _check_feature_names_in
+
         points, count = self._validate_points(X), check_integer("n_nearest", n_nearest, least=1)
         names = _check_feature_names_in(self)
         return explain(self._terms, points, count, names, single=self._single_output)

@@ -23,10 +23,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from pliant.core import process
 from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
+from pliant.core.estimators import check_is_fitted
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
@@ -41,14 +42,16 @@ from pliant.core.validation import (
 )
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.collection import build_table, draw_sample
-from pliant.methods.lab_rbf.dense import dense_fit, learn_dense, moved_to
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model
 from pliant.methods.lab_rbf.kernel import Warp, skewness
 from pliant.methods.lab_rbf.members import HeldOut, contributing, ridge_fits
 from pliant.methods.lab_rbf.model import LABRBFModel, RegressionModel, from_scale
-from pliant.methods.lab_rbf.table import Table
-from pliant.methods.lab_rbf.trainer import Trainer
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.lab_rbf.collection import build_table, draw_sample
+    from pliant.methods.lab_rbf.dense import dense_fit, learn_dense, moved_to
+    from pliant.methods.lab_rbf.table import Table
+    from pliant.methods.lab_rbf.trainer import Trainer
 
 
 @documented_as(BaseLABRBF, LABRBFModel)

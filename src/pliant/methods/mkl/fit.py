@@ -9,8 +9,8 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
+from pliant.core.estimators import ConvergenceWarning
 from pliant.core.progress import Deadline, Result, Status
 from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import stack_level

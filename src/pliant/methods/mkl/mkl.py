@@ -9,6 +9,7 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core import process
 from pliant.core.docstrings import documented_as
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.sparse import stack_rows
@@ -16,7 +17,6 @@ from pliant.core.state import trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import Constraint, check_parameters, one_of
-from pliant.methods.mkl.fit import fit_options, learn_weights, learned_functions, training_grams
 from pliant.methods.mkl.machine import BaseMKL
 from pliant.methods.mkl.rules import CLASS_RULES, RULES
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
@@ -27,6 +27,9 @@ from pliant.methods.svm.problem import (
     expansion,
     regression_data,
 )
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.mkl.fit import fit_options, learn_weights, learned_functions, training_grams
 
 SHARED = (
     *("kernel_", "kernels_", "weights_", "lower_bound_", "objective_", "dual_gap_"),

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import LinAlgWarning, lu_solve
 from scipy.linalg.lapack import dgecon, dgetrf
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin
+from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin, check_is_fitted
 from pliant.core.linalg import scale_rows
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited

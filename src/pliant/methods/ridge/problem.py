@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf, dtrtrs
-from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.linalg import mirror
 from pliant.core.progress import Progress, Result, Status
@@ -205,6 +204,8 @@ def sample_rows(X: Data, targets: Targets, values: KernelValues, size: int) -> M
 
     The generator is fixed: the rows affect the number of iterations, not the solution.
     """
+    from sklearn.utils.random import sample_without_replacement
+
     numbers = np.sort(sample_without_replacement(len(targets.weights), size, random_state=0))
     weights = targets.weights[numbers]
     weights *= targets.weights.sum() / weights.sum()

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg.blas import dsyrk, dtrsm
-from sklearn.base import is_classifier
 
 from pliant.core.dask import DaskBlock, DaskRows, compute, reduce_tree, without_empty_chunks
-from pliant.core.estimators import BaseEstimator
+from pliant.core.estimators import BaseEstimator, is_classifier
 from pliant.core.exponential import exponentials
 from pliant.core.sparse import SparseProducts, as_csr, is_sparse, row_squares, scale_columns
 from pliant.core.threads import blas_limited

@@ -12,13 +12,18 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import DaskRows, by_partition
 from pliant.core.docstrings import documented_as
-from pliant.core.estimators import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin
+from pliant.core.estimators import (
+    BaseEstimator,
+    ClassifierMixin,
+    ConvergenceWarning,
+    MultiOutputMixin,
+    RegressorMixin,
+    check_is_fitted,
+)
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.sparse import as_csr, is_sparse
 from pliant.core.state import reads, trains

@@ -54,7 +54,7 @@ from numpy.random import RandomState
 from scipy.linalg.blas import dgemm
 from scipy.linalg.lapack import dpstrf
 
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.typing import Array, Indices, Mask
 

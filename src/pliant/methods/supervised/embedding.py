@@ -9,12 +9,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from pliant.core.estimators import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+    clone,
+)
 from pliant.core.sparse import row_keys
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
@@ -318,6 +321,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def __sklearn_tags__(self) -> Any:
         """Declare that y is required, and that X is pairwise if the learner's X is."""
+        from sklearn.utils import get_tags
+
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         learner = self.learner if isinstance(self.learner, KernelLearner) else SCGLogDetLearner()

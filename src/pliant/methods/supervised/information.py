@@ -20,7 +20,6 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
-from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.linalg import scale_rows
 from pliant.core.typing import Array, Indices
@@ -209,6 +208,8 @@ class SideInformation:
 
         With labels, the known pairs are not enumerated: memory is O(max_pairs).
         """
+        from sklearn.utils.random import sample_without_replacement
+
         check_integer("max_pairs", max_pairs, least=1)
         n_pairs = len(self.known) * (len(self.known) - 1) // 2 if self.labels is not None else 0
         if n_pairs > max_pairs:

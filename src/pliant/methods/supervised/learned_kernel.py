@@ -8,14 +8,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.estimators import BaseEstimator, ClassifierMixin
+from pliant.core.estimators import (
+    BaseEstimator,
+    ClassifierMixin,
+    available_if,
+    check_is_fitted,
+    clone,
+)
 from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
@@ -43,8 +44,12 @@ from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
 
 def _has(name: str) -> Callable[[Any], bool]:
     """Return a check for `available_if` that the classifier on the kernel has a method."""
-    # getattr raises the classifier's AttributeError
-    return lambda self: bool(getattr(vars(self).get("machine_", self._machine()), name))
+
+    def has(self: Any) -> bool:
+        machine = self.machine_ if "machine_" in vars(self) else self._machine()
+        return bool(getattr(machine, name))  # raises the classifier's AttributeError
+
+    return has
 
 
 @dataclass(eq=False, repr=False)
@@ -145,6 +150,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         TypeError
             If `learner` is not a kernel learner, or `machine` is not a classifier on kernel values.
         """
+        from sklearn.utils.multiclass import check_classification_targets
+
         check_parameters(self)
         check_random_state(self.random_state)
         points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -195,6 +202,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_machine(self) -> Any:
         """Return the machine; raise TypeError unless it is a classifier on kernel values."""
+        from sklearn.utils import get_tags
+
         machine = self._machine()
         if not hasattr(machine, "fit") or isinstance(machine, type):
             raise TypeError(f"expected machine to be an estimator, got {one_line(machine)}")
@@ -258,6 +267,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         """Declare that X is pairwise if the learner's X is."""
+        from sklearn.utils import get_tags
+
         tags = super().__sklearn_tags__()
         learner = self.learner if isinstance(self.learner, KernelLearner) else SCGLogDetLearner()
         inner = get_tags(learner).input_tags
@@ -273,14 +284,14 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"expected machine_ to take {n} kernel values, got {width}")
         check_learner(self.learner_)
 
-    @available_if(_has("decision_function"))  # type: ignore[untyped-decorator]
+    @available_if(_has("decision_function"))
     @reads
     @blas_limited
     def decision_function(self, X: npt.ArrayLike) -> Array:
         """Return the decision values, shape (n_samples,) or (n_samples, n_classes)."""
         return np.asarray(self._outputs("decision_function", X))
 
-    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    @available_if(_has("predict_proba"))
     @reads
     @blas_limited
     def predict_proba(self, X: npt.ArrayLike) -> Array:

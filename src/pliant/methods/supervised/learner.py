@@ -14,10 +14,14 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from pliant.core.blocks import in_blocks
-from pliant.core.estimators import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from pliant.core.estimators import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    check_is_fitted,
+)
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.linalg import negative_eigenvalue
 from pliant.core.sparse import in_form_of, is_sparse

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.exceptions import ConvergenceWarning
 
+from pliant.core.estimators import ConvergenceWarning
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.state import reads
 from pliant.core.typing import Array, Indices

@@ -36,9 +36,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 from pliant.core.typing import Array, Indices, Mask
 
 
@@ -381,6 +380,8 @@ def best_multiple(dual: MarginDual, beta: Array) -> tuple[Array, tuple[Array, Ar
     Coefficients learned part by part are too large where the parts overlap. Along the ray,
     h = t gain - (t^2/2) beta'u - (c t^4/4) (beta^2)'v.
     """
+    from scipy.optimize import brentq
+
     u, v = dual.fields(beta)
     gain, bend, quartic = dual.gain(beta), float(beta @ u), dual.quartic * float(beta**2 @ v)
 

@@ -15,11 +15,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
-from pliant.core.estimators import ClassifierMixin, NestedSettings, RegressorMixin
+from pliant.core.estimators import (
+    ClassifierMixin,
+    ConvergenceWarning,
+    NestedSettings,
+    RegressorMixin,
+    check_is_fitted,
+    clone,
+)
 from pliant.core.progress import CallbackSupport
 from pliant.core.state import reads, snapshot
 from pliant.core.threads import blas_limited

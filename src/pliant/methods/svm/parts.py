@@ -17,13 +17,11 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.random import RandomState
-from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
-from pliant.core.estimators import BaseEstimator
-from pliant.core.linalg import nearest_rows
+from pliant.core import process
+from pliant.core.distances import nearest_rows
+from pliant.core.estimators import BaseEstimator, ConvergenceWarning
 from pliant.core.progress import Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
@@ -38,6 +36,10 @@ from pliant.core.validation import (
 )
 from pliant.kernels.base import Kernel
 from pliant.methods.svm.problem import expansion
+
+if not process.BARE:  # what a fit needs
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_limits
 
 AUTO_SIZE = 4000
 """Mean number of rows per part for ``n_parts="auto"``."""

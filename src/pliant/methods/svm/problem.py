@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core import process
 from pliant.core.blocks import in_blocks
 from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
@@ -29,7 +30,9 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.kernels.base import Kernel
-from pliant.methods.svm.dual import MarginDual, Rows, svc_dual, svr_dual
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.svm.dual import MarginDual, Rows, svc_dual, svr_dual
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 from pliant.core.sparse import stack_rows
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.core.validation import check_kernel_values

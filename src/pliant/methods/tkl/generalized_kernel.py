@@ -24,9 +24,10 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
-from pliant.core.jit import compiled
+from pliant.core import process
+from pliant.core.estimators import clone
+from pliant.core.loops import compiled
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import check_integer, check_kernel_values, check_points, check_vector
@@ -590,7 +591,6 @@ def _sum_over_pairs(X: Array, weighted: Array, box: Box) -> Array:
     return total
 
 
-@compiled
 def multiply_overlap(
     tile: Array, left: Array, right: Array, upper: Array, density: Array, added: Array
 ) -> None:
@@ -599,6 +599,19 @@ def multiply_overlap(
     B_ij = prod_f (upper_f - max(left_if, right_fj)) density_f is the measure of [max(x, y), b].
     `left` holds points as rows, shape (m, n); `right` holds points as columns, shape (n, k).
     """
+    if not process.BARE:
+        _multiply_overlap(tile, left, right, upper, density, added)
+        return
+    for x, y, b, scale in zip(left.T, right, upper, density, strict=True):
+        tile *= (b - np.maximum.outer(x, y)) * scale
+    tile += added
+
+
+@compiled
+def _multiply_overlap(
+    tile: Array, left: Array, right: Array, upper: Array, density: Array, added: Array
+) -> None:
+    """Do the same in one pass, with the same bits."""
     # the inner loops run along rows of `tile`, which are contiguous in memory
     for i in range(tile.shape[0]):
         row = tile[i]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy.typing as npt
 
+from pliant.core import process
 from pliant.core.docstrings import documented_as
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.state import trains
@@ -15,8 +16,6 @@ from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.validation import Constraint, check_parameters, optional
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
-from pliant.methods.svm.problem import classification_data, regression_data
-from pliant.methods.tkl.fit import fit_options, learn_kernel
 from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,
     GeneralizedPolynomial,
@@ -24,6 +23,10 @@ from pliant.methods.tkl.generalized_kernel import (
 )
 from pliant.methods.tkl.machine import BaseGKL
 from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.svm.problem import classification_data, regression_data
+    from pliant.methods.tkl.fit import fit_options, learn_kernel
 
 TKL_ATTRIBUTES = (
     "lower_, upper_",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pliant.core.linalg import nearest_rows
+from pliant.core.distances import nearest_rows
 from pliant.core.state import reads
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (

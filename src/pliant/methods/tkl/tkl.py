@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy.typing as npt
 
+from pliant.core import process
 from pliant.core.docstrings import documented_as
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.state import reads, trains
@@ -16,11 +17,13 @@ from pliant.core.typing import Array
 from pliant.core.validation import Constraint, check_flag, check_parameters, optional
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.svm.parts import KMeansPartition, as_partition, partition_settings
-from pliant.methods.svm.problem import classification_data, regression_data
-from pliant.methods.tkl.fit import fit_options, learn_kernel
 from pliant.methods.tkl.generalized_kernel import build_tessellated, check_degree
 from pliant.methods.tkl.machine import BaseGKL, box_corner
-from pliant.methods.tkl.parts import learn_in_parts
+
+if not process.BARE:  # what a fit needs
+    from pliant.methods.svm.problem import classification_data, regression_data
+    from pliant.methods.tkl.fit import fit_options, learn_kernel
+    from pliant.methods.tkl.parts import learn_in_parts
 
 
 def _check_partition(name: str, value: Any) -> None:

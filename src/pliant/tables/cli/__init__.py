@@ -12,7 +12,9 @@ import signal
 import sys
 import threading
 
+from pliant.core import process
 from pliant.tables.cli.exit_codes import ExitCode
+from pliant.tables.cli.quick import is_quick
 
 __all__ = ["main"]
 
@@ -43,6 +45,7 @@ def main(argv: list[str] | None = None) -> int:
         signal.signal(signal.SIGINT, _exit_at_once)
     sys.unraisablehook = _repeat_interrupt
     try:
+        process.BARE = is_quick(sys.argv[1:])
         gc.disable()  # imports create almost no garbage, and collecting it takes 0.7 s
         _import_command(sys.argv[1:])
         gc.freeze()

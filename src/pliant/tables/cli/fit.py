@@ -15,6 +15,7 @@ from pliant.core.exceptions import TableError
 from pliant.core.text import count, listed, quoted
 from pliant.methods.summary import summarize
 from pliant.persistence import check_saving, save
+from pliant.records.estimators import last_step
 from pliant.tables.cli.options import (
     Json,
     Seed,
@@ -44,7 +45,7 @@ from pliant.tables.comparison.journal import package_versions
 from pliant.tables.comparison.protocol import Protocol
 from pliant.tables.comparison.reading import from_frames, read_sample
 from pliant.tables.comparison.sample import Sample
-from pliant.tables.comparison.search import around, cross_validate, last_step, names_after
+from pliant.tables.comparison.search import around, cross_validate, names_after
 from pliant.tables.registry import Method
 
 

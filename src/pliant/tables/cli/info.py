@@ -14,6 +14,7 @@ from pliant.core.exceptions import ModelFileError
 from pliant.core.text import printable, quoted
 from pliant.methods.summary import summarize
 from pliant.persistence import LoadedModel
+from pliant.records.estimators import last_step
 from pliant.tables.cli.outputs import print_result
 from pliant.tables.cli.predict import load_with_schema
 from pliant.tables.cli.report import (
@@ -28,7 +29,7 @@ from pliant.tables.cli.report import (
 )
 from pliant.tables.comparison.baselines import BASELINES, available
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
-from pliant.tables.comparison.search import last_step, names_after
+from pliant.tables.comparison.search import names_after
 from pliant.tables.reading.names import in_quotes
 from pliant.tables.reading.schema import TableSchema, describe_left_out
 from pliant.tables.registry import METHODS

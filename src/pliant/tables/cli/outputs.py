@@ -90,7 +90,7 @@ def _warning_printer() -> Callable[..., None]:
     shown: set[str] = set()
 
     def print_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
-        from sklearn.exceptions import ConvergenceWarning
+        from pliant.core.estimators import ConvergenceWarning
 
         text = printable(" ".join(str(message).split()), 600)
         key = category.__name__ if issubclass(category, ConvergenceWarning) else text

@@ -19,13 +19,12 @@ from pliant.core.typing import Array
 from pliant.core.validation import check_share
 from pliant.persistence import LoadedModel, load_file
 from pliant.records import Pipeline
+from pliant.records.estimators import last_step
 from pliant.tables.cli.options import Text, Texts, flag, option, with_table_options
 from pliant.tables.cli.outputs import STDOUT, check_outputs, print_status
-from pliant.tables.comparison.reading import described_format
-from pliant.tables.comparison.search import last_step
 from pliant.tables.reading.columns import UnknownCells, warn_of_unknown
 from pliant.tables.reading.encoder import TableFeatures
-from pliant.tables.reading.infer import TableFormat
+from pliant.tables.reading.infer import TableFormat, described_format
 from pliant.tables.reading.names import check_present
 from pliant.tables.reading.read import detect_format, iter_with_texts
 from pliant.tables.reading.schema import TableSchema

@@ -10,38 +10,30 @@ other tables (in a comparison, LAB-RBF) gets the share `TRUST` of u, and these m
 Weights below `LEAST` become 0. For regression, the predictions of each model are clipped to the
 range of the training targets (in a comparison, of the other folds), extended by an eighth at both
 ends: on a single new row, a linear model may be far outside it.
-
-In a comparison, the blend's score on a fold uses weights learned from the other folds of the
-same repeat, so it is unbiased like a method's score. With time-ordered rows, the weights use
-earlier folds only, and the first fold has no score. The final weights use all folds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import minimize
-from sklearn.base import clone, is_classifier
-from sklearn.model_selection import check_cv, cross_val_predict
-from sklearn.utils import get_tags
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.estimators import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    check_is_fitted,
+    clone,
+    is_classifier,
+)
 from pliant.core.exceptions import set_public_module
 from pliant.core.state import reads, updates
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_share
+from pliant.core.typing import Array
+from pliant.core.validation import check_share, prediction_rows
 from pliant.records.estimators import check_classes, check_part, check_same_classes
 from pliant.records.form import Part, check_form
-from pliant.tables.comparison.metrics import Metric, as_predictions, metrics_of
-from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Place, Record
-from pliant.tables.comparison.standings import Cells, Standing, scores_of
 
 SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.1
 """Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the
@@ -87,6 +79,8 @@ def blend_weights(
     >>> blend_weights([y + [1, -1, 1, -1], y + [-1, 1, -1, 1.0]], y)
     array([0.5, 0.5])
     """
+    from scipy.optimize import minimize
+
     stacked = np.stack([np.asarray(each, dtype=np.float64) for each in predictions])
     loss: Loss = squared_loss
     target: Any = np.asarray(y)
@@ -129,126 +123,11 @@ def blend_weights(
     return np.asarray(w / w.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class BlendOutcome:
-    """The weights of a blend and its held-out predictions.
-
-    `weights` maps method names to weights, in descending order with sum 1. `scores` maps each
-    (repeat, fold) to its scores by metric, using weights from other folds; it is empty for a single
-    fold. `values` are the predictions, or probabilities of shape (n, n_classes), averaged over
-    repeats, for the n sorted `rows` with targets `y`.
-    """
-
-    weights: dict[str, float]
-    scores: dict[Place, dict[str, float | None]]
-    rows: npt.NDArray[np.intp]
-    y: npt.NDArray[Any]
-    values: Array
-    classes: npt.NDArray[Any] | None
-
-
-def learn_blend(
-    standings: Sequence[Standing],
-    cells: Mapping[str, Cells],
-    truth: Mapping[int, Any],
-    classes: Sequence[Any] | None,
-    metric: Metric,
-    *,
-    ordered: bool = False,
-    score_by: Sequence[Metric] | None = None,
-) -> BlendOutcome | None:
-    """Learn the blend of the ranked methods; return None if no method has stored predictions.
-
-    `truth` maps row numbers to targets. `ordered` means that rows and folds are ordered in time.
-    `score_by` are the metrics of its scores, by default `metric` and all of the task.
-    """
-    ranked = [s.method for s in standings if s.rank is not None]
-    scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
-    common = sorted(set.intersection(*scored)) if scored else []
-    members = [method.name for method in ranked if method.blends and method.name != DUMMY]
-    names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
-    if not names:
-        return None
-    trusted = names.index(DEFAULT) if DEFAULT in names else None
-    labels = None if classes is None else np.array(classes)
-    rows, values = dict[Place, Indices](), dict[Place, Array]()
-    for place in common:
-        rows[place], values[place] = _in_common([cells[name][place] for name in names])
-    y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
-
-    def clipped(each: Array, target: npt.NDArray[Any]) -> Array:
-        """Clip predicted numbers to the extended range of given targets."""
-        return each if labels is not None else each.clip(*extended_range(target))
-
-    def weights_from(places: Sequence[Place]) -> Array:
-        target = np.concatenate([y[p] for p in places])
-        stacked = clipped(np.concatenate([values[p] for p in places], axis=1), target)
-        return blend_weights(list(stacked), target, classes=labels, trusted=trusted)
-
-    task = "regression" if classes is None else "classification"
-    metrics = {each.name: each for each in score_by or (*metrics_of(task), metric)}
-    scores, held_out = {}, []
-    for place in common:
-        others = [p for p in common if p[0] == place[0] and p != place]
-        others = [p for p in others if p < place] if ordered else others
-        # Without other folds, the weights are learned from this fold, which then has no score.
-        learned = others or [place]
-        seen = np.concatenate([y[p] for p in learned])
-        held_out.append(np.tensordot(weights_from(learned), clipped(values[place], seen), 1))
-        if others:
-            predictions = as_predictions(held_out[-1], labels)
-            scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
-    final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
-    chosen = {name: weight for name, weight in final if weight > 0}
-    kept, means = _row_means([rows[p] for p in common], held_out)
-    every = np.concatenate([rows[p] for p in common])
-    targets = np.concatenate([y[p] for p in common])[np.unique(every, return_index=True)[1]]
-    return BlendOutcome(chosen, scores, kept, targets, means, labels)
-
-
 def extended_range(y: npt.NDArray[Any]) -> Array:
     """Return the range of targets, extended by an eighth at both ends, shape (2,)."""
     low, high = float(y.min()), float(y.max())
     margin = high / 8 - low / 8
     return np.array([low - margin, high + margin])
-
-
-def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indices, Array]:
-    """Average predictions of the same row; return the sorted rows and the means."""
-    every, stacked = np.concatenate(rows), np.concatenate(values)
-    kept, place_of = np.unique(every, return_inverse=True)
-    sums = np.zeros((len(kept), *stacked.shape[1:]))
-    np.add.at(sums, place_of, stacked)
-    repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
-    return kept, sums / repeats
-
-
-def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Array:
-    """Return the squared error or the log loss of each row."""
-    if classes is None:
-        return np.asarray((values - y) ** 2)
-    true = values[np.arange(len(y)), np.searchsorted(classes, y)]
-    return -np.log(np.clip(true, SMALLEST, 1.0))
-
-
-def _in_common(records: Sequence[Record]) -> tuple[Indices, Array]:
-    """Return the rows that all records predict, and their predictions, shape (n_records, n, ...).
-
-    LAB-RBF may predict fewer rows of a fold than the others, see `held_out_records`.
-    """
-    stored = [_stored(record, "rows").astype(np.intp) for record in records]
-    rows = reduce(np.intersect1d, stored)  # sorted
-    values = []
-    for record, own in zip(records, stored, strict=True):
-        order = np.argsort(own, kind="stable")
-        values.append(_stored(record, "values")[order[np.isin(own[order], rows)]])
-    return rows, np.stack(values)
-
-
-def _stored(record: Record, part: Literal["rows", "values"]) -> Array:
-    kept = record["kept"]
-    assert kept is not None
-    return np.asarray(kept[part], dtype=np.float64)
 
 
 class _Blend(BaseEstimator):
@@ -290,6 +169,10 @@ class _Blend(BaseEstimator):
             May contain NaN if all members accept it.
         y : array-like of shape (n_samples,)
         """
+        from sklearn.model_selection import check_cv, cross_val_predict
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import validate_data
+
         if not self.estimators:
             raise ValueError("expected at least one pair ('name', estimator), got none")
         classifier = is_classifier(self)
@@ -344,10 +227,10 @@ class _Blend(BaseEstimator):
 
     def _mean(self, X: npt.ArrayLike, method: str) -> Array:
         check_is_fitted(self, "members_")
-        X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan")
+        rows = prediction_rows(self, X, dtype=np.float64, allow_nan=True)
         limits = (0.0, 1.0) if is_classifier(self) else self.target_range_
         parts = [(w, member) for w, (_, member) in zip(self.weights_, self.members_, strict=True)]
-        values = (w * getattr(member, method)(X).clip(*limits) for w, member in parts if w > 0)
+        values = (w * getattr(member, method)(rows).clip(*limits) for w, member in parts if w > 0)
         return np.asarray(sum(values))
 
     def _check_loaded(self) -> None:
@@ -368,6 +251,8 @@ class _Blend(BaseEstimator):
             raise ValueError(f"expected importances of {self.n_features_in_} features")
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = all(
             get_tags(e).input_tags.allow_nan for _, e in self.estimators
@@ -450,10 +335,14 @@ class BlendRegressor(RegressorMixin, _Blend):
         Coverage is not guaranteed, because the weights were learned from the same samples.
         """
         check_share("coverage", coverage)
+        return self.predict(X)[:, None] + self.error_range(coverage)
+
+    def error_range(self, coverage: float) -> Array:
+        """Return the quantiles of the held-out errors with this coverage, shape (2,)."""
         tail, n = (1.0 - coverage) / 2.0, len(self.errors_)
         rank = int(np.ceil((n + 1) * (1.0 - tail)))  # of the upper end, as in conformal prediction
         low, high = (-np.inf, np.inf) if rank > n else self.errors_[[n - rank, rank - 1]]
-        return self.predict(X)[:, None] + np.array([low, high])
+        return np.array([low, high])
 
     def _check_loaded(self) -> None:
         super()._check_loaded()

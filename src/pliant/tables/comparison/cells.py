@@ -39,11 +39,12 @@ from pliant.core.progress import is_over
 from pliant.core.text import printable
 from pliant.core.typing import Array, Indices
 from pliant.methods.summary import summarize
+from pliant.records.estimators import last_step
 from pliant.tables.comparison.folds import cell_seed, inner_count, inner_splits, outer_split
 from pliant.tables.comparison.metrics import Predictions, as_predictions, metrics_of
 from pliant.tables.comparison.protocol import DEFAULT, Cell, Kept, Place, Protocol, Record
 from pliant.tables.comparison.sample import Sample
-from pliant.tables.comparison.search import around, last_step, predict_all, search
+from pliant.tables.comparison.search import around, predict_all, search
 from pliant.tables.comparison.text import known, shortage
 from pliant.tables.registry import METHODS, Method
 

@@ -17,12 +17,8 @@ import numpy as np
 from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
 from pliant.tables.comparison import statistics
-from pliant.tables.comparison.blend import (
-    BlendClassifier,
-    BlendOutcome,
-    BlendRegressor,
-    learn_blend,
-)
+from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
+from pliant.tables.comparison.blending import BlendOutcome, learn_blend
 from pliant.tables.comparison.cells import FittedMethod, fit_apart, fit_default
 from pliant.tables.comparison.folds import outer_split
 from pliant.tables.comparison.metrics import Metric, metric_of

@@ -24,7 +24,8 @@ from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.plots import RelevanceDisplay, WeightsDisplay
 from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
-from pliant.tables.comparison.blend import BlendOutcome
+from pliant.records.estimators import last_step
+from pliant.tables.comparison.blending import BlendOutcome
 from pliant.tables.comparison.cells import FittedMethod, predictions_of
 from pliant.tables.comparison.critical_difference import CriticalDifferenceDisplay
 from pliant.tables.comparison.folds import outer_split
@@ -32,7 +33,7 @@ from pliant.tables.comparison.metrics import metrics_of
 from pliant.tables.comparison.outcome import Across, Outcome
 from pliant.tables.comparison.protocol import BLEND
 from pliant.tables.comparison.sample import Sample
-from pliant.tables.comparison.search import last_step, names_after
+from pliant.tables.comparison.search import names_after
 from pliant.tables.comparison.text import decimals, fixed, known, seconds
 
 SCALE, WIDTH = 1.8, 4.8

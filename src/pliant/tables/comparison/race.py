@@ -24,7 +24,7 @@ from joblib import cpu_count
 from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
 from pliant.tables.comparison.baselines import BASELINES
-from pliant.tables.comparison.blend import losses_of
+from pliant.tables.comparison.blending import losses_of
 from pliant.tables.comparison.cells import (
     FittedMethod,
     close_all,

@@ -33,7 +33,7 @@ from pliant.tables.reading.columns import (
     refuse_missing,
 )
 from pliant.tables.reading.encoder import TableFeatures, as_frame
-from pliant.tables.reading.infer import TableFormat
+from pliant.tables.reading.infer import TableFormat, described_format
 from pliant.tables.reading.schema import TableSchema, read_with_schema
 
 if TYPE_CHECKING:
@@ -184,11 +184,6 @@ def _sample(
         )
     except ValueError as error:
         raise TableError(f"column {quoted(target.name)}: {error}") from None
-
-
-def described_format(form: TableFormat) -> list[str]:
-    """Describe any unusual parts of a file's format, in at most one line."""
-    return [f"read with {form.described}"] if form.described else []
 
 
 def table_name(path: str | os.PathLike[str]) -> str:

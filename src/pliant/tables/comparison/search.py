@@ -66,12 +66,6 @@ def search_grid(method: Method, sample: Sample) -> dict[str, list[Any]]:
     return {f"{inside}machine__{name}": values for name, values in grid.items()}
 
 
-def last_step(model: Any) -> Any:
-    """Return the last step of a fitted, possibly nested pipeline, or the model if it is none."""
-    inside = getattr(model, "regressor_", model)
-    return last_step(inside[-1]) if isinstance(inside, Pipeline) else inside
-
-
 def names_after(model: Any, names: Sequence[str]) -> list[str]:
     """Return the feature names that the last step of a fitted pipeline receives."""
     inside = getattr(model, "regressor_", getattr(model, "regressor", model))

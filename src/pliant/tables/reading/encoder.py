@@ -9,15 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
-import sklearn
-from sklearn.decomposition import TruncatedSVD
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.preprocessing import OneHotEncoder, TargetEncoder
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from pliant.core.blocks import in_blocks
-from pliant.core.estimators import BaseEstimator, TransformerMixin
+from pliant.core.estimators import BaseEstimator, TransformerMixin, check_is_fitted
 from pliant.core.exceptions import TableError, set_public_module
 from pliant.core.state import updates
 from pliant.core.text import one_line
@@ -32,6 +26,7 @@ from pliant.core.validation import (
     integer,
     one_of,
     optional,
+    prediction_rows,
     sparse_options,
     stack_level,
 )
@@ -227,6 +222,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
         """Return names such as ``colour=red`` and ``day (weekday)``, shape (n_features_out,)."""
+        from sklearn.utils.validation import _check_feature_names_in
+
         check_is_fitted(self, "schema_")
         _check_feature_names_in(self, input_features)
         names = np.array(self.schema_.feature_names, dtype=object)
@@ -244,6 +241,8 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         if not reset and hasattr(self, "feature_names_in_"):
             columns, got = in_quotes(self.feature_names_in_), type(X).__name__
             raise TableError(f"expected a data frame with the columns {columns}, got {got}")
+        from sklearn.utils.validation import validate_data
+
         options = {"dtype": None, "ensure_all_finite": "allow-nan", "reset": reset}
         options |= sparse_options(self, X)
         cells = validate_data(self, X, ensure_min_samples=1 + reset, **options)
@@ -301,6 +300,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     @updates
     def fit_transform(self, X: Any, y: Any = None) -> Array:
         """Fit, and return the encoded rows, with mean targets from the other folds."""
+        from sklearn.utils.validation import validate_data
+
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
         if y is None and self._high_cardinality:
             raise ValueError(
@@ -311,7 +312,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         learned, classes = list[tuple[str, Any, list[int]]](), list[Any]()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            for role, part, columns in self._parts():
+            for role, columns in self._parts():
+                part = self._transformer(role, len(columns))
                 if role.startswith("text") and len(X) > TEXT_ROWS:
                     part.fit(X[:: -(-len(X) // TEXT_ROWS), columns])
                     encoded.append(_transform(X, [projection(part)], [columns]))
@@ -326,7 +328,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> Array:
         """Return numbers, one-hot categories, mean targets and text projections, in this order."""
         check_is_fitted(self, "parts_")
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan", reset=False)
+        X = prediction_rows(self, X, dtype=np.float64, allow_nan=True)
         _, parts, columns = zip(*self.parts_, strict=True) if self.parts_ else ((), (), ())
         return _transform(X, parts, columns)
 
@@ -375,8 +377,8 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         """Features with more than `most_one_hot` categories."""
         return sorted(j for j, texts in self._texts.items() if len(texts) > self.most_one_hot)
 
-    def _parts(self) -> list[tuple[str, Any, list[int]]]:
-        """Return the unfitted transformers."""
+    def _parts(self) -> list[tuple[str, list[int]]]:
+        """Return the name and the columns of each transformer."""
         check_choice("task", self.task, ("classification", "regression"))
         check_integer("most_one_hot", self.most_one_hot, least=0)
         check_integer("n_components", self.n_components, least=1)
@@ -386,24 +388,33 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
         if spans := [span for span in self.texts if not 0 <= span[0] < span[1] <= width]:
             raise ValueError(f"expected texts in columns up to {width}, got {spans[0]}")
         words = {j for start, stop in self.texts for j in range(start, stop)}
-        many, seed = self._high_cardinality, self.random_state
+        many = self._high_cardinality
         numbers = [j for j in range(width) if j not in words and j not in self._texts]
         few = sorted(self._texts.keys() - {*many})
-        median = SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
-        one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-        kind = "continuous" if self.task == "regression" else "auto"
-        parts: list[tuple[str, Any, list[int]]] = [
-            ("numbers", median, numbers),
-            ("one-hot", one_hot, few),
-            ("means", TargetEncoder(target_type=kind, **self._folds()), many),
-        ]
-        for k, (start, stop) in enumerate(self.texts):
-            vectors = TruncatedSVD(min(self.n_components, stop - start), random_state=seed)
-            parts.append((f"text {k}", vectors, list(range(start, stop))))
-        return [part for part in parts if part[2]]
+        parts = [("numbers", numbers), ("one-hot", few), ("means", many)]
+        parts += [(f"text {k}", list(range(*span))) for k, span in enumerate(self.texts)]
+        return [part for part in parts if part[1]]
+
+    def _transformer(self, role: str, width: int) -> Any:
+        """Return the unfitted transformer of a part with `width` columns."""
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.impute import SimpleImputer
+        from sklearn.preprocessing import OneHotEncoder, TargetEncoder
+
+        if role == "numbers":
+            return SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True)
+        if role == "one-hot":
+            return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        if role == "means":
+            kind = "continuous" if self.task == "regression" else "auto"
+            return TargetEncoder(target_type=kind, **self._folds())
+        return TruncatedSVD(min(self.n_components, width), random_state=self.random_state)
 
     def _folds(self) -> dict[str, Any]:
         """Return the fold options for `TargetEncoder`, which depend on scikit-learn's version."""
+        import sklearn
+        from sklearn.model_selection import KFold, StratifiedKFold
+
         if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
             return {"random_state": self.random_state}
         kind = KFold if self.task == "regression" else StratifiedKFold
@@ -411,8 +422,7 @@ class ColumnEncoder(TransformerMixin, BaseEstimator):
 
     def _check_loaded(self) -> None:
         """Raise ValueError if the transformers loaded from a file do not match the parameters."""
-        expected = [(name, columns) for name, _, columns in self._parts()]
-        if expected != [(name, [*columns]) for name, _, columns in self.parts_]:
+        if self._parts() != [(name, [*columns]) for name, _, columns in self.parts_]:
             raise ValueError("expected transforms that match the parameters")
         for name, part, columns in self.parts_:
             if type(part) is not KINDS.get(name, Projection) or part.n_features != len(columns):

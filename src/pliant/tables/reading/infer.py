@@ -169,6 +169,11 @@ class TableFormat:
         return form
 
 
+def described_format(form: TableFormat) -> list[str]:
+    """Describe any unusual parts of a file's format, in at most one line."""
+    return [f"read with {form.described}"] if form.described else []
+
+
 class Contradiction(NamedTuple):
     """A reason to read a column as text, an example with its row, and the number of such cells."""
 

@@ -21,9 +21,8 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.linalg
-from scipy.optimize import brentq
 
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 from pliant.core.typing import Array, Indices
 from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
 
@@ -192,6 +191,8 @@ class _Face:
         v_1 = (K o K)(2 beta o d) and v_2 = (K o K) d^2. So the slope of h, d'(p - u - c b o v)
         less the slope of the kinks, is a cubic polynomial in t.
         """
+        from scipy.optimize import brentq
+
         block, some, c, d = self.block, self.numbers, self.block.c, direction
         old = block.beta[some]
         du, v_1, v_2 = (np.zeros_like(block.g) for _ in range(3))

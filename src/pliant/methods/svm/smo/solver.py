@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices

@@ -1,0 +1,31 @@
+"""Distances between two sets of points; SciPy's are loaded when they are computed."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from pliant.core.typing import Array, Indices
+
+Metric: TypeAlias = Literal["cityblock", "euclidean", "sqeuclidean"]
+
+BLOCK_ENTRIES = 2_000_000
+"""Maximum number of distances in memory."""
+
+
+def cdist(X: Array, Y: Array, metric: Metric = "euclidean") -> Array:
+    """Return the distances between the rows of X and Y, shape (n, m)."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(X, Y, metric))
+
+
+def nearest_rows(points: Array, centres: Array) -> Indices:
+    """Return the index of the centre nearest to each point (lowest index for ties), shape (m,)."""
+    labels = np.empty(len(points), dtype=np.intp)
+    step = max(1, BLOCK_ENTRIES // len(centres))
+    for low in range(0, len(points), step):
+        distances = cdist(points[low : low + step], centres, "sqeuclidean")
+        labels[low : low + step] = distances.argmin(axis=1)
+    return labels
