@@ -1,6 +1,7 @@
 """Sparse rows: each estimator fits them as it fits dense rows, or refuses them with the remedy."""
 
 import pickle
+import re
 import tracemalloc
 
 import numpy as np
@@ -75,7 +76,8 @@ def target_of(model):
 
 
 def name_of(model):
-    return "-".join(repr(model).split())[:60]
+    """Return a name that is the same in every process: without the address of a function."""
+    return "-".join(re.sub("<function.*?>", "function", repr(model)).split())[:60]
 
 
 def outputs(model, points):
