@@ -77,7 +77,7 @@ def target_of(model):
 
 def name_of(model):
     """Return a name that is the same in every process: without the address of a function."""
-    return "-".join(re.sub("<function.*?>", "function", repr(model)).split())[:60]
+    return "-".join(re.sub(" at 0x[0-9a-f]+", "", repr(model)).split())[:60]
 
 
 def outputs(model, points):
