@@ -18,6 +18,7 @@ GIVEN = pliant.SCGLogDetLearner(strength=100.0)
 QUICK = {
     "KernelEmbedding": {"learner": GIVEN, "betas": [1.0]},
     "LABRBFClassifier": {"n_members": 2, "max_iter": 5},
+    "LABRBFPaperRegressor": {"max_iter": 5},
     "LABRBFRegressor": {"n_members": 2, "max_iter": 5},
     "LearnedKernelClassifier": {"learner": GIVEN},
     "LogDetLearner": {"max_pairs": 500},

@@ -18,6 +18,7 @@ LOCAL = {"n_members": 2, "max_iter": 1, "algorithm": LABRBFAlgorithm(initial_ban
 QUICK = {
     "KernelEmbedding": {"learner": GIVEN, "betas": [1.0]},
     "LABRBFClassifier": LOCAL,
+    "LABRBFPaperRegressor": {"max_iter": 2},
     "LABRBFRegressor": {**LOCAL, "calibration": 0.2},
     "LearnedKernelClassifier": {"learner": GIVEN},
     "LogDetLearner": {"max_pairs": 100},

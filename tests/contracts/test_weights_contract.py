@@ -16,6 +16,7 @@ from pliant import (
     KNPLRegressor,
     LABRBFAlgorithm,
     LABRBFClassifier,
+    LABRBFPaperRegressor,
     LABRBFRegressor,
     LearnedKernelClassifier,
     SCGLogDetLearner,
@@ -42,6 +43,7 @@ SKETCH = {"n_centers": 20}
 
 SETTINGS = {
     LABRBFClassifier: FIXED,
+    LABRBFPaperRegressor: {"max_iter": 20},
     LABRBFRegressor: FIXED,
     DANKClassifier: PRECISE,
     DANKRegressor: PRECISE,
