@@ -145,7 +145,7 @@ def test_code_of_other_types_counts_as_missing(cached, tmp_path):
     first, second = files(tmp_path, "nbc")
     first.write_bytes(second.read_bytes())
     again = cached()
-    assert (again(21), again(0.25)) == (42, 0.5)
+    assert repr((again(21), again(0.25))) == "(42, 0.5)"  # not 42.0
 
 
 def _compile(number, folder, start, report):
