@@ -1,12 +1,13 @@
 """Disturbed numbers, and the ways to compute on this processor."""
 
-import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
+from pliant.kernels import Gaussian
 from tests import portable
 from tests.rounding import disturb, factor_of
 
@@ -14,19 +15,15 @@ FACTOR = factor_of(1)
 NUMBERS = np.random.default_rng(0).normal(size=(40, 30)) * np.logspace(-200, 200, 30)
 
 PROBE = """
-import os
-import numba, numpy as np, sklearn.utils
-for seed in (1, 1, 2):
-    if os.fork() == 0:
-        from tests.rounding import install
-        install(seed)
-        from pliant.kernels import Gaussian
-        X = np.random.default_rng(0).normal(size=(50, 3))
-        print(X[0, 0].hex(), Gaussian()(X)[0, 1].hex(), flush=True)
-        os._exit(0)
-    os.wait()
+import sys
+from tests.rounding import install
+install(1)
+import numpy as np
+from pliant.kernels import Gaussian
+X = np.random.default_rng(0).normal(size=(50, 3))
+sys.stdout.buffer.write(X.tobytes() + Gaussian()(X).tobytes())
 """
-"""Draw points and kernel values three times, each with a seed."""
+"""Draw points, and write them and their kernel values."""
 
 
 def test_numbers_change_in_their_last_bits():
@@ -57,20 +54,30 @@ def test_exact_numbers_stay():
     assert disturb((numbers, 0.1), FACTOR)[1] != 0.1
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.processes
 def test_points_and_kernel_values_are_disturbed():
     command = [sys.executable, "-c", PROBE]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    shown = [line.split() for line in done.stdout.splitlines()]
-    assert shown[0] == shown[1]
-    assert shown[0][0] != shown[2][0]
-    assert shown[0][1] != shown[2][1]
+    done = subprocess.run(command, capture_output=True, check=True)
+    X = disturb(np.random.default_rng(0).normal(size=(50, 3)), FACTOR)
+    assert done.stdout == X.tobytes() + disturb(Gaussian()(X), FACTOR).tobytes()
 
 
-def test_a_processor_has_several_ways_to_compute():
-    ways = portable.processors()
-    assert ways["numba for any processor"] == {"NUMBA_CPU_NAME": "generic"}
-    assert len({str(variables) for variables in ways.values()}) == len(ways)
+def test_a_processor_has_several_ways_to_compute(monkeypatch):
+    """OpenBLAS has a core type without kernels of its own, and one that this processor lacks."""
+    known = {"Nehalem": {"Nehalem"}, "Sandybridge": {"Sandybridge"}}
+    monkeypatch.setattr(portable, "kernels", lambda core: known.get(core, {"Haswell"}))
+    monkeypatch.setattr(portable, "loops", lambda: "AVX2 FMA3")
+    assert portable.processors() == {
+        "numba for any processor": {"NUMBA_CPU_NAME": "generic"},
+        "NumPy without AVX2 FMA3": {"NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3"},
+        "OpenBLAS for Nehalem": {"OPENBLAS_CORETYPE": "Nehalem"},
+        "OpenBLAS for Sandybridge": {"OPENBLAS_CORETYPE": "Sandybridge"},
+    }
+
+
+def test_openblas_names_its_kernels():
+    used = threadpool_info()
+    assert portable.kernels(None) <= {each.get("architecture") for each in used}
 
 
 def test_runs_take_turns_and_their_failures_count(monkeypatch, capsys):

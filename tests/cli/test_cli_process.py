@@ -230,15 +230,14 @@ def test_a_signal_in_a_text_or_a_callback_is_not_lost(text, code, said, folder):
 
 
 @posix_only
-@pytest.mark.parametrize("imported", ["numpy", "pliant.tables.registry"])
-def test_ctrl_c_while_packages_are_imported(imported):
-    """Send the signal when Python reports that a package has been imported."""
+def test_ctrl_c_while_packages_are_imported():
+    """Send the signal when Python reports that NumPy has been imported."""
     command = [sys.executable, "-X", "importtime", *PLIANT[1:], "methods"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         for line in process.stderr:
-            if line.endswith((f" {imported}\n", f" {imported}.version\n")):
+            if line.endswith((" numpy\n", " numpy.version\n")):
                 process.send_signal(signal.SIGINT)
                 break
         rest = [line for line in process.stderr if not line.startswith("import time:")]

@@ -2,13 +2,8 @@
 
 import io
 import json
-import os
 import re
 import shlex
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -483,25 +478,6 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
     assert "No method finished a fold" in done.out
     assert not re.search(r"^m\.pliant", done.out, re.MULTILINE)
     assert not Path("m.pliant").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_in_a_real_run(folder):
-    words = ["compare", "patients.csv", "--target", "sick", "--budget", "none", "--jobs", "1"]
-    command = [sys.executable, "-m", "pliant", *words, "--methods", "dummy,linear,gp"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        while "at most" not in process.stderr.readline():
-            assert process.poll() is None
-        while Path("patients.compare.jsonl").read_text("utf-8").count("\n") < 2:
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert "--resume" in out
-    assert Path("patients.compare.jsonl").read_text("utf-8").count("\n") >= 2
 
 
 # Options

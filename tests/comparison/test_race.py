@@ -283,7 +283,7 @@ def sample():
 
 @pytest.fixture
 def apart():
-    """Let cells run in other processes, which take seconds to start."""
+    """Let cells run in other processes, which take seconds to start; tests share idle ones."""
 
 
 @pytest.fixture(autouse=True)
@@ -510,15 +510,6 @@ def test_members_do_not_score_rows_of_groups_or_of_time(sample, short_of_time):
     assert not short_of_time
 
 
-@pytest.mark.usefixtures("apart")
-def test_a_fit_to_all_rows_is_stopped_at_the_end(sample):
-    now, linear = time.monotonic(), BASELINES["linear"]
-    assert fit_whole(sample, PROTOCOL, linear, now - 1.0) is None
-    assert fit_whole(sample, PROTOCOL, trouble("sleep"), now + 1.0) is None
-    assert not cells._BUSY
-    assert fit_whole(sample, PROTOCOL, linear).model.predict(sample.X).shape == (60,)
-
-
 def test_unexpected_errors_are_raised(sample, monkeypatch):
     def broken(*_):
         raise RuntimeError("no such thing")
@@ -526,6 +517,14 @@ def test_unexpected_errors_are_raised(sample, monkeypatch):
     monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", broken)
     with pytest.raises(RuntimeError, match="no such thing"):
         compare_sample(sample, [method("a")], PROTOCOL, n_jobs=1)
+
+
+@pytest.mark.usefixtures("apart")
+def test_a_fit_to_all_rows_is_stopped_at_the_end(sample):
+    linear = BASELINES["linear"]
+    assert fit_whole(sample, PROTOCOL, linear, time.monotonic() - 1.0) is None
+    assert not cells._BUSY
+    assert fit_whole(sample, PROTOCOL, linear).model.predict(sample.X).shape == (60,)
 
 
 def test_progress_lines(sample, monkeypatch, capsys):
@@ -562,17 +561,6 @@ def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):
     assert len(cache.read_text().splitlines()) == 1
 
 
-@pytest.mark.usefixtures("apart")
-def test_cell_is_killed_at_deadline(sample):
-    """The fit would sleep for a day."""
-    close_all()
-    ends = time.monotonic() + 1.0
-    found = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), ends)
-    assert found["status"] == "cut"
-    assert not cells._FREE
-    assert not cells._BUSY
-
-
 def test_a_worker_ends_when_its_parent_has_closed_the_pipe(monkeypatch):
     ended = []
     monkeypatch.setattr(os, "_exit", ended.append)
@@ -590,7 +578,7 @@ def test_a_worker_ends_when_its_parent_has_closed_the_pipe(monkeypatch):
 def test_processes_and_executors_match_serial_run(sample, monkeypatch):
     warm_up(1)
     methods, options = ["dummy", "linear"], {"budget": None, "n_jobs": 2}
-    there = compare_sample(sample, methods, PROTOCOL, **options)
+    there = compare_sample(sample, methods, PROTOCOL, **options | {"n_jobs": 1})
     with ThreadPoolExecutor(2) as threads:
         threaded = compare_sample(sample, methods, PROTOCOL, executor=threads, **options)
     monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
@@ -610,6 +598,16 @@ def test_a_class_of_the_script_itself_is_sent_by_value(sample, monkeypatch):
     found = perform_apart(sample, PROTOCOL, method("own", Own), Cell("own", 0, 0))
     same = perform(sample, PROTOCOL, method("own", Own), Cell("own", 0, 0))
     assert (found["status"], found["scores"]) == ("done", same["scores"])
+
+
+@pytest.mark.usefixtures("apart")
+def test_cell_is_killed_at_deadline(sample):
+    """The fit would sleep for a day."""
+    ends = time.monotonic() + 1.0
+    found = perform_apart(sample, PROTOCOL, trouble("sleep"), Cell("sleep", 0, 0), ends)
+    assert found["status"] == "cut"
+    assert not cells._FREE
+    assert not cells._BUSY
 
 
 @pytest.mark.usefixtures("apart")

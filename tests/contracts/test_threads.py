@@ -163,5 +163,5 @@ def test_a_small_fit_takes_one_thread_and_a_large_one_all_cores(monkeypatch):
     for rows, expected in ((100, 1), (1500, 2)):
         numbers.clear()
         X = rng.uniform(size=(rows, 2))
-        pliant.LABRBFRegressor(max_iter=1, n_members=2).fit(X, X[:, 0] + X[:, 1] ** 2)
+        pliant.LABRBFRegressor(max_iter=1, n_members=2, dense=False).fit(X, X[:, 0] + X[:, 1] ** 2)
         assert set(numbers) == {expected}

@@ -22,18 +22,11 @@ USED = np.array([0, 3, 5])
 
 SESSION = """
 import logging, sys
-import numba, numpy as np
+import numpy as np
 from pliant.core.exponential import exponentials
 
 logging.basicConfig(stream=sys.stdout, format="%(levelname)s %(name)s: %(message)s")
-
-@numba.njit
-def somebody_elses(x):
-    return x + 1
-
-somebody_elses(1)
-print("ready")
-print(exponentials(np.zeros(3)).tolist(), exponentials(np.zeros(3, np.float32)).tolist())
+print(exponentials(np.zeros(3, np.float32)).tolist())
 """
 
 
@@ -47,9 +40,9 @@ def run_session(cache):
 def test_the_first_compilation_on_a_machine_is_announced_once(tmp_path):
     first, second = run_session(tmp_path), run_session(tmp_path)
     said = "WARNING pliant: pliant is compiling its loops (a few seconds, once per computer)"
-    ready, results = "ready", "[1.0, 1.0, 1.0] [1.0, 1.0, 1.0]"
-    assert first.stdout.splitlines() == [ready, said, results]
-    assert second.stdout.splitlines() == [ready, results]
+    results = "[1.0, 1.0, 1.0]"
+    assert first.stdout.splitlines() == [said, results]
+    assert second.stdout.splitlines() == [results]
     assert first.stderr == second.stderr == ""
     assert list(tmp_path.rglob("*.nbi"))
 
@@ -66,8 +59,10 @@ def test_the_report_says_how_often_loops_are_compiled(kept, often, caplog):
     loop = numba.njit(doubled)
     if kept:
         loop._cache = jit._Cache.__new__(jit._Cache)
+    report = jit._ReportOnce()
+    report.on_start(SimpleNamespace(data={"dispatcher": loop}))
+    assert not caplog.messages  # somebody else's loop
     with mock.patch.object(doubled, "__module__", "pliant.somewhere"):
-        report = jit._ReportOnce()
         for _ in range(2):
             report.on_start(SimpleNamespace(data={"dispatcher": loop}))
     (said,) = caplog.messages
@@ -150,14 +145,14 @@ def test_code_of_other_types_counts_as_missing(cached, tmp_path):
     first, second = files(tmp_path, "nbc")
     first.write_bytes(second.read_bytes())
     again = cached()
-    assert (again(21), again(0.25)) == (42, 0.5)
+    assert repr((again(21), again(0.25))) == "(42, 0.5)"  # not 42.0
 
 
 def _compile(number, folder, start, report):
     numba.config.CACHE_DIR = folder
     loop = jit.compiled(doubled)
     start.wait()
-    values = [21, 0.25, 1 + 2j, np.float32(1.5)]
+    values = [21, 0.25]
     shown = [loop(value) for value in values[number:] + values[:number]]
     report.put((number, shown))
 
@@ -167,20 +162,20 @@ def _compile(number, folder, start, report):
 def test_processes_that_compile_at_once_leave_a_sound_cache(cached, tmp_path):
     cached()  # writes the shared cache
     context = multiprocessing.get_context("fork")
-    start, report = context.Barrier(4), context.Queue()
+    start, report = context.Barrier(2), context.Queue()
     processes = [
         context.Process(target=_compile, args=(number, str(tmp_path), start, report))
-        for number in range(4)
+        for number in range(2)
     ]
     for process in processes:
         process.start()
-    expected = [42, 0.5, 2 + 4j, 3.0]
+    expected = [42, 0.5]
     for number, shown in (report.get(timeout=120) for _ in processes):
         assert shown == expected[number:] + expected[:number]
     for process in processes:
         process.join()
     again = cached()
-    assert [again(value) for value in (21, 0.25, 1 + 2j, np.float32(1.5))] == expected
+    assert [again(21), again(0.25)] == expected
 
 
 def test_a_cache_that_cannot_be_written_is_reported_once_and_stops_nothing(

@@ -17,11 +17,11 @@ FEW = [-1, 3]
 RIVALS = {"powers": FEW, "eta_scales": [1.0, 0.1]}
 PLANE = {"n_per_class": 15, "n_test_per_class": 20, "powers": FEW}
 SMALL = figures(**{
-    "dank-figure-1": {**PLANE, "sigmas": [1.0, 0.0], "resolution": 12},
+    "dank-figure-1": {**PLANE, "sigmas": [0.0], "resolution": 12},
     "dank-figure-2": PLANE,
     "dank-figure-4": {"iterations": 20, "tol": 1e-6, "powers": FEW},
     "dank-figure-6a": {"n": 20, "n_test": 50, **RIVALS},
-    "dank-figure-6bcd": {"n": 25, "resolution": 6, **RIVALS},
+    "dank-figure-6bcd": {"squares": [[-0.5, 0.5]], "n": 25, "resolution": 6, **RIVALS},
     "knpl-figure-2": {**PLANE, "draws": 2, "resolution": 12},
     "knpl-figure-3": {"iterations": 20, "rounds": 4, "tol": 1e-6, "powers": FEW},
     "tkl-figure-3": {"n": 40, "resolution": 12, "gammas": [8.0, 64.0], "deltas": [0.3],
