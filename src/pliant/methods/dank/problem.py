@@ -38,7 +38,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pliant.core.blocks import row_blocks
-from pliant.core.jit import compiled
+from pliant.core.loops import compiled
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual, Rows
