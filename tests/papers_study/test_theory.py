@@ -49,6 +49,19 @@ def test_the_gap_bounds_the_distance_from_the_optimum(kernel, C, eta, seed, shar
     assert (np.abs(u - K @ best) <= np.sqrt(gap * K.diagonal()) + np.sqrt(slack)).all()
 
 
+@pytest.mark.parametrize(("eta", "share"), [(np.inf, 1.0), (1e-12, 2 / 3)])
+def test_no_larger_multiple_of_the_distance_is_bounded(eta, share):
+    """One point with a gradient of 0 at C: the gap is attained, or its quartic part up to 2/3."""
+    quartic = np.isfinite(eta)
+    K, c = np.full((1, 1), 1e-9 if quartic else 1.0), 1 / (4 * eta)
+    C = (c * K[0, 0] ** 2) ** (-1 / 3) if quartic else 1.0  # the largest alpha with a gradient >= 0
+    dual = without_intercept(svc_dual(DenseRows(K), np.ones(1), C).with_quartic(c))
+    alpha = 0.99 * C
+    gap = dual.certificate(np.array([alpha, 0.0])).gap
+    moved = K[0, 0] * (C - alpha) ** 2 + c / 2 * K[0, 0] ** 2 * (C**2 - alpha**2) ** 2
+    assert moved == pytest.approx(share * gap, rel=0.02)
+
+
 @every_kernel
 @pytest.mark.parametrize("C", [0.2, 2.0, 50.0])
 @pytest.mark.parametrize("eta", [0.5, 50.0, 1e6, np.inf])
