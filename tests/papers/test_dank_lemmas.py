@@ -268,7 +268,10 @@ def accelerated(problem, L, steps, project):
 
 @pytest.mark.parametrize(("s", "C", "eta", "tau", "optimum"), DANK_OPTIMA)
 def test_theta_has_the_rate_of_section_3_2_with_a_quarter_of_its_constant(s, C, eta, tau, optimum):
-    """h(alpha*) - h(theta(t)) <= 2 L |alpha*|^2/((t + 1)(t + 2)), Nesterov's bound."""
+    """h(alpha*) - h(theta(t)) <= 2 L |alpha*|^2/((t + 1)(t + 2)), Nesterov's bound.
+
+    Half of it would hold on these data; the next test attains it.
+    """
     X, y = classification_data()
     K = gaussian_gram(X, s)
     problem = classification(K, y, C, eta, tau)
