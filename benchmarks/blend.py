@@ -315,7 +315,8 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
 def against_each(tables: Mapping[Any, Line]) -> list[dict[str, Any]]:
     """Return mean ranks, and the blend against each method that most tables have, for each metric.
 
-    Ranks are among the methods of a table: kernel ridge stands in for the process from 1000 rows on.
+    Ranks are among the methods of a table; kernel ridge regression replaces the process from 1000
+    rows on.
     """
     rows = []
     for metric, title in METRICS.items():

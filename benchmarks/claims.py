@@ -2,13 +2,15 @@
 
 ``python -m benchmarks.claims`` prints the share of the numbers of each page that have a source.
 
-docs/numbers/claims.toml has the *claims* of each page: phrases with fields in braces, and where each
-field comes from. A field is a list: a constant of a module (``[module, name, form]``), the mean of a
-method over the sets of a study (``["papers", study, method, task, form]``), or a cell of a Markdown or
-CSV table (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a
-section before ``>`` where rows repeat). The form is Python's, or one of `FORMS`. A phrase without
-fields states a definition, a setting that the code fixes, or the data of a publication: nothing that
-was measured. Code blocks and literals are no sentences; the tests run the examples among them.
+docs/numbers/claims.toml has the *claims* of each page: phrases with fields in braces, and the
+source of each field. A source is a list: a constant of a module (``[module, name, form]``), the
+mean of a method over the sets of a study (``["papers", study, method, task, form]``), the group
+of a regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV
+table (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a
+part of the line above the table before ``>`` where rows repeat). The form is Python's, or one of
+`FORMS`. A phrase without fields states a definition, a setting that the code fixes, or the data
+of a publication: nothing that was measured. Code blocks and literals are no sentences; tests run
+the examples.
 """
 
 from __future__ import annotations
@@ -43,9 +45,10 @@ FORMS: dict[str, Callable[[Any], str]] = {
     "1": lambda value: value.split(", ")[0],
     "2": lambda value: value.split(", ")[1],
     "3": lambda value: value.split(", ")[2],
+    "mean": lambda value: value.partition("±")[0],
     "milliseconds": lambda value: f"{1000 * value:.0f}",
 }
-"""Forms besides those of Python: a word, the number at the start of a text, a part of a list, units."""
+"""Forms besides those of Python: a word, the number at the start of a text, parts, units."""
 
 
 def _rows(n: int) -> str:
@@ -63,7 +66,9 @@ NO_SENTENCES = re.compile(
 )
 """Literals, links and names of files in a line."""
 
-BLOCKS = re.compile(r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table).*|.*::)$")
+BLOCKS = re.compile(
+    r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table).*|.*::)$"
+)
 """The line before an indented block that is no text."""
 
 
@@ -104,8 +109,13 @@ def plain(text: str) -> str:
 def value_of(source: Sequence[str]) -> str:
     """Return the value of a field as text."""
     *place, form = source
-    if place[0] == "papers":
-        value: Any = mean_of_study(*place[1:])
+    if place[0] == "text":
+        found = re.findall(place[2], (ROOT / place[1]).read_text("utf-8"))
+        if len(found) != 1:
+            raise KeyError(f"expected {place[2]!r} once in {place[1]}, got {len(found)} times")
+        value: Any = number_or_text(found[0])
+    elif place[0] == "papers":
+        value = mean_of_study(*place[1:])
     elif len(place) == 2:
         value = getattr(import_module(place[0]), place[1])
     else:
@@ -123,16 +133,20 @@ def cell(file: str, row: str, column: str) -> Any:
     KeyError
         If not exactly one row matches, or the column is missing.
     """
-    section, _, row = row.rpartition(">")
+    section, _, row = (part.strip() for part in row.rpartition(">"))
     start = [part.strip() for part in row.split("|")]
     found = [
-        entry
-        for heading, entry in table_rows(file)
-        if section.strip() in heading and list(entry.values())[: len(start)] == start
+        dict(zip(reversed(header), reversed(cells), strict=True))  # the first of equal columns
+        for above, header, cells in table_rows(file)
+        if section in above and cells[: len(start)] == start
     ]
     if len(found) != 1:
         raise KeyError(f"expected one row {row!r} in {file}, section {section!r}, got {len(found)}")
-    text = found[0][column]
+    return number_or_text(found[0][column])
+
+
+def number_or_text(text: str) -> Any:
+    """Return a number if the text is one."""
     try:
         return float(text)
     except ValueError:
@@ -140,7 +154,7 @@ def cell(file: str, row: str, column: str) -> Any:
 
 
 def mean_of_study(name: str, who: str, task: str) -> float:
-    """Return the mean over the sets of a study with a task ("" for all) of a method's mean score."""
+    """Return the mean score of a method over the sets of a study with a task ("" for all)."""
     study = studies()[name]
     found = Results(study, json.loads((ROOT / "papers" / "results" / f"{name}.json").read_text()))
     sets = found.sets_of(task) if task else found.sets
@@ -148,28 +162,27 @@ def mean_of_study(name: str, who: str, task: str) -> float:
 
 
 @cache
-def table_rows(file: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the rows of all tables of a CSV or Markdown file, each with its heading."""
+def table_rows(file: str) -> list[tuple[str, list[str], list[str]]]:
+    """Return the line above, header and cells of each row of the tables of a file."""
     path = ROOT / file
     if path.suffix == ".csv":
         with path.open(encoding="utf-8", newline="") as lines:
-            return [("", row) for row in csv.DictReader(lines)]
+            header, *rows = csv.reader(lines)
+        return [("", header, row) for row in rows]
     return list(_markdown_rows(path.read_text("utf-8")))
 
 
-def _markdown_rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    heading, header = "", None
+def _markdown_rows(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    above, header = "", None
     for line in text.splitlines():
-        if line.startswith("#"):
-            heading = line.lstrip("# ")
         if not line.startswith("|"):
-            header = None
+            above, header = line or above, None
             continue
         cells = [each.strip().replace("\\", "") for each in re.split(r"(?<!\\)\|", line)[1:-1]]
         if header is None:
             header = cells
         elif set("".join(cells)) - set("-: "):
-            yield heading, dict(zip(header, cells, strict=True))
+            yield above, header, cells
 
 
 def without_source(page: str) -> tuple[list[str], int]:

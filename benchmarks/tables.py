@@ -4,14 +4,14 @@
     python -m benchmarks.tables fresh --data DIR         # the tables of the README, hours
     python -m benchmarks.tables older --data DIR         # 32 smaller tables
 
-Each command measures the missing cells, adds a line of JSON for each to a file, and writes the page:
-an interrupted run continues. ``--contestants`` selects methods: names of this folder, or
+Each command measures the missing cells, adds a line of JSON for each to a file, and writes the
+page: an interrupted run continues. ``--contestants`` selects methods: names of this folder, or
 ``module:function`` for your own; ``--page`` writes the page without measuring; ``--keep`` adds the
 cells to the stored results. The page docs/how_to_compare.rst describes the protocol.
 
-A cell is one fit: a contestant, a table, a split and a seed of the model. The score of a split is the
-mean over the seeds, and the score of a table the mean over its splits. Means are exact (fractions of
-the stored numbers, for accuracy of counts), so that ties are ties.
+A cell is one fit: a contestant, a table, a split and a seed of the model. The score of a split is
+the mean over the seeds, and the score of a table the mean over its splits. Means are exact
+(fractions of the stored numbers, for accuracy of counts), so that ties are ties.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ BUILT_IN: dict[str, Callable[[], tuple[Any, Any]]] = {
 }
 """Tables that need no file."""
 
+RESULTS = ROOT / "benchmarks" / "results"
 OURS = "lab_rbf"
 FIELDS = (
     "label", "table", "split", "seed", "trained", "tested", "score", "log_loss", "auc", "fit_s",
@@ -109,8 +110,9 @@ TASKS = {
 
 def task_of(section: str, table: str) -> str:
     """Return the task of a table."""
-    tasks = ("regression", "classification")
-    return next(task for task in tasks if table in sum(SECTIONS[section][task].values(), []))
+    return next(
+        task for task in METRICS for half in SECTIONS[section][task].values() if table in half
+    )
 
 
 def load(section: str, name: str, folder: Path | None) -> tuple[Any, Any]:
@@ -205,7 +207,9 @@ def factory(label: str) -> Callable[[bool, int], Any]:
         return CONTESTANTS[label]
     module, _, function = label.partition(":")
     if not function:
-        raise ValueError(f"expected one of {sorted(CONTESTANTS)}, or module:function, got {label!r}")
+        raise ValueError(
+            f"expected one of {sorted(CONTESTANTS)}, or module:function, got {label!r}"
+        )
     made: Callable[[bool, int], Any] = getattr(importlib.import_module(module), function)
     return made
 
@@ -223,9 +227,7 @@ def cells(
     section: str, labels: Sequence[str], names: Sequence[str], folder: Path | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the keys of the cells: all splits with the first seed, then with the second, ..."""
-    rows = {
-        name: len(split(section, name, FIRST_SPLIT, folder, native=True)[0]) for name in names
-    }
+    rows = {name: len(split(section, name, FIRST_SPLIT, folder, native=True)[0]) for name in names}
     for seed, k, name, label in product(range(MANY_CELLS), range(MANY_CELLS), names, labels):
         count = MANY_CELLS if rows[name] <= FEW_ROWS else FEW_CELLS
         fits = ONLY.get(label) in (None, task_of(section, name))
@@ -267,7 +269,7 @@ def by_table(each: pd.DataFrame) -> pd.DataFrame:
 
 
 def drawn(each: pd.DataFrame) -> Array:
-    """Return the scores of each table in DRAWS bootstrap samples, shape (draws, tables, methods)."""
+    """Return the scores of the tables of bootstrap samples, shape (DRAWS, tables, methods)."""
     rng = np.random.default_rng(0)
     groups = [group.to_numpy(dtype=float) for _, group in each.groupby("table")]
     chosen = rng.integers(len(groups), size=(DRAWS, len(groups)))
@@ -457,7 +459,7 @@ def stored(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def write_page(section: str, lines: Path, out: Path) -> Path:
     """Add the lines to the stored cells; write document, page and figure to the folder `out`."""
     name = SECTIONS[section]["name"]
-    head, old = stored(ROOT / "benchmarks" / "results" / f"{name}.json")
+    head, old = stored(RESULTS / f"{name}.json")
     new = read(lines)
     rows = pd.DataFrame([*old, *new], columns=FIELDS).drop_duplicates(KEY, keep="last")
     rows = rows.sort_values(KEY)
@@ -498,8 +500,6 @@ def main(words: Sequence[str] | None = None) -> None:
         extend(lines, cells(section, labels, chosen, given.data), one)
     print(f"Written: {write_page(section, lines, RESULTS if given.keep else output)}")
 
-
-RESULTS = ROOT / "benchmarks" / "results"
 
 if __name__ == "__main__":
     main()

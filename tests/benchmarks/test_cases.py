@@ -134,7 +134,7 @@ def test_the_method_of_the_documentation_runs_by_name(tmp_path, monkeypatch):
     tables.main(["small", *words])
     assert len(read(lines)) == 25
     assert (tmp_path / "benchmarks" / "output" / "tables-small.md").exists()
-    with pytest.raises(ValueError, match="expected one of .*, or module:function, got 'mine'"):
+    with pytest.raises(ValueError, match=r"expected one of .*, or module:function, got 'mine'"):
         tables.factory("mine")
 
 
