@@ -4,8 +4,8 @@ Each name writes docs/numbers/NAME.csv, with processor times of one thread, and 
 computer and date to docs/numbers/records.json. ``cost`` and ``features`` measure DANK against rows
 and features; more features are copies of the 14 of the speed problem, scaled such that the Gram
 matrix and the problem do not change. ``example`` is the first example of the README on ten splits,
-``half_million`` a fit of DANK in parts, ``million`` one of LAB-RBF, and ``predictions`` has times of
-predictions by pliant and ONNX Runtime.
+``half_million`` a fit of DANK in parts, ``million`` one of LAB-RBF, and ``predictions`` has times
+of predictions by pliant and ONNX Runtime.
 """
 
 from __future__ import annotations
