@@ -98,7 +98,7 @@ PROBABILITIES: dict[str, Callable[[bool, int], Any]] = {
     "lab_rbf": CONTESTANTS["lab_rbf"],
     "logistic": logistic,
     "svm": CONTESTANTS["svm"],
-    "forest": CONTESTANTS["forest"],
+    "forest": CONTESTANTS["random_forest"],
 }
 """Methods for classification: (True, seed) -> an unfitted estimator."""
 

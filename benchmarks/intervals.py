@@ -131,7 +131,7 @@ def probability_scores(y: Array, shares: Array, classes: Array) -> dict[str, Any
 
 def measure(method: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
     """Return the scores of one fit, and the processor seconds of fit and predictions."""
-    train, y_train, test, y_test = split(table, seed, folder)
+    train, y_train, test, y_test = split("older", table, seed, folder, native=False)
     sizes = {"rows": len(y_train), "test_rows": len(y_test)}
     began = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
@@ -323,7 +323,7 @@ def draw(found: Mapping[str, Any], folder: Path) -> None:
 
 def _is_small(table: str, folder: Path) -> bool:
     """Return True if the training rows of a split need no subsampling."""
-    return TRAIN_SHARE * len(load(table, folder)[1]) <= MOST_TRAIN
+    return TRAIN_SHARE * len(load("older", table, folder)[1]) <= MOST_TRAIN
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -49,7 +49,7 @@ COLUMNS = [
 
 def compare(table: str, seed: int, folder: Path) -> dict[str, Any]:
     """Return the agreement of relevance and permutation importance on a table."""
-    train, y_train, test, y_test = split(table, seed, folder)
+    train, y_train, test, y_test = split("older", table, seed, folder, native=False)
     classification = TASKS[table] == "classification"
     kind = LABRBFClassifier if classification else LABRBFRegressor
     with warnings.catch_warnings():
@@ -123,7 +123,7 @@ def main(words: list[str] | None = None) -> None:
     wanted = [
         table
         for table in given.tables
-        if FEWEST <= split(table, given.seed, folder)[0].shape[1] <= MOST
+        if FEWEST <= split("older", table, given.seed, folder, native=False)[0].shape[1] <= MOST
     ]
     head = {"seed": given.seed, **provenance()}
     tables = [rounded(compare(table, given.seed, folder)) for table in wanted]

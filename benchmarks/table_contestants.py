@@ -61,11 +61,17 @@ class _WithPlatt(ClassifierMixin, BaseEstimator):
         return self.calibrated_.predict_proba(X)
 
 
-def forest(classification: bool, seed: int) -> Any:
-    """Return a random forest, or extremely randomised trees for regression, with 500 trees."""
-    from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
+def random_forest(classification: bool, seed: int) -> Any:
+    from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-    model = RandomForestClassifier if classification else ExtraTreesRegressor
+    model = RandomForestClassifier if classification else RandomForestRegressor
+    return model(n_estimators=500, random_state=seed)
+
+
+def extra_trees(classification: bool, seed: int) -> Any:
+    from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+
+    model = ExtraTreesClassifier if classification else ExtraTreesRegressor
     return model(n_estimators=500, random_state=seed)
 
 
@@ -115,6 +121,13 @@ def lightgbm(classification: bool, seed: int) -> Any:
     return model(random_state=seed, n_jobs=1, verbose=-1)
 
 
+def xgboost(classification: bool, seed: int) -> Any:
+    from xgboost import XGBClassifier, XGBRegressor
+
+    model = XGBClassifier if classification else XGBRegressor
+    return model(random_state=seed, n_jobs=1, enable_categorical=True)
+
+
 def hist_boosting(classification: bool, seed: int) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -123,28 +136,36 @@ def hist_boosting(classification: bool, seed: int) -> Any:
 
 
 def gaussian_process(classification: bool, seed: int) -> Any:
-    """Return a Gaussian process with a width for each feature, and noise, by evidence."""
-    return _GaussianProcess(seed)
+    """Return a Gaussian process with a width for each feature (and noise) by evidence."""
+    return _GaussianProcess(classification, seed)
 
 
-class _GaussianProcess(RegressorMixin, BaseEstimator):
-    def __init__(self, seed: int) -> None:
+class _GaussianProcess(BaseEstimator):
+    def __init__(self, classification: bool, seed: int) -> None:
+        self.classification = classification
         self.seed = seed
 
     def fit(self, X: Any, y: Any) -> _GaussianProcess:
-        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
         from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
         from sklearn.preprocessing import StandardScaler
 
         self.scaler_ = StandardScaler().fit(X)
         widths = RBF(np.full(X.shape[1], X.shape[1] ** 0.5), (1e-2, 1e4))
-        kernel = ConstantKernel(1.0, (1e-3, 1e4)) * widths + WhiteKernel(0.1, (1e-6, 1e1))
-        process = GaussianProcessRegressor(kernel, normalize_y=True, random_state=self.seed)
+        kernel = ConstantKernel(1.0, (1e-3, 1e4)) * widths
+        if self.classification:
+            process = GaussianProcessClassifier(kernel, random_state=self.seed)
+        else:
+            noisy = kernel + WhiteKernel(0.1, (1e-6, 1e1))
+            process = GaussianProcessRegressor(noisy, normalize_y=True, random_state=self.seed)
         self.process_ = process.fit(self.scaler_.transform(X), y)
         return self
 
     def predict(self, X: Any) -> Any:
         return self.process_.predict(self.scaler_.transform(X))
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.process_.predict_proba(self.scaler_.transform(X))
 
 
 def xrfm(classification: bool, seed: int) -> Any:
@@ -197,10 +218,12 @@ CONTESTANTS: dict[str, Factory] = {
     "lab_rbf": lab_rbf,
     "svm": svm,
     "gaussian_process": gaussian_process,
-    "forest": forest,
+    "random_forest": random_forest,
+    "extra_trees": extra_trees,
     "hist_boosting": hist_boosting,
     "lightgbm": lightgbm,
     "catboost": catboost,
+    "xgboost": xgboost,
     "xrfm": xrfm,
     "realmlp_td": _tuned_default("RealMLP"),
     "catboost_td": _tuned_default("CatBoost"),
@@ -208,14 +231,47 @@ CONTESTANTS: dict[str, Factory] = {
     "xgboost_td": _tuned_default("XGB"),
 }
 
-ONLY = {"xrfm": "regression", "gaussian_process": "regression"}
+TITLES = {
+    "lab_rbf": "LAB-RBF",
+    "svm": "Gaussian SVM or SVR, tuned",
+    "gaussian_process": "Gaussian process",
+    "random_forest": "random forest",
+    "extra_trees": "extremely randomised trees",
+    "hist_boosting": "HistGradientBoosting",
+    "lightgbm": "LightGBM",
+    "catboost": "CatBoost",
+    "xgboost": "XGBoost",
+    "xrfm": "xRFM, small grid",
+    "realmlp_td": "RealMLP-TD",
+    "catboost_td": "CatBoost-TD",
+    "lightgbm_td": "LightGBM-TD",
+    "xgboost_td": "XGBoost-TD",
+}
+
+_OF_SCIKIT_LEARN = (
+    "lab_rbf", "svm", "gaussian_process", "random_forest", "extra_trees", "hist_boosting",
+)  # fmt: skip
+_RIVALS = ("lightgbm", "catboost", "xgboost", "xrfm", "realmlp_td", "catboost_td")
+
+BY_DEFAULT: dict[str, tuple[str, ...]] = {
+    "small": _OF_SCIKIT_LEARN,
+    "fresh": _OF_SCIKIT_LEARN + _RIVALS,
+    "older": _OF_SCIKIT_LEARN + _RIVALS,
+}
+"""Contestants of the sections; the first three of the rivals need a package each, xRFM its own, and
+the TD variants pytabkit."""
+
+ONLY = {"xrfm": "regression"}
 """Contestants that support only one task."""
 
 NATIVE = (
-    "catboost", "lightgbm", "hist_boosting", "realmlp_td", "catboost_td", "lightgbm_td",
+    "catboost", "lightgbm", "xgboost", "hist_boosting", "realmlp_td", "catboost_td", "lightgbm_td",
     "xgboost_td",
 )  # fmt: skip
 """Contestants that get categorical columns as such."""
 
-MOST_ROWS = {"gaussian_process": 1000}
+ONE_SEED = ("svm", "gaussian_process", "hist_boosting", "lightgbm", "xgboost")
+"""Contestants without random draws on tables of this size."""
+
+MOST_ROWS = {"gaussian_process": 2000}
 """Largest numbers of training rows of contestants whose cost grows with their cube."""

@@ -1,140 +1,142 @@
-"""Compare LAB-RBF and other methods, with default settings, on many tables.
+"""Compare LAB-RBF and other methods on many tables.
 
-    python -m benchmarks.tables run LINES --data DIR --contestants NAME,... [--tables NAME,...]
-    python -m benchmarks.tables page [LINES]
+    python -m benchmarks.tables small                    # five tables of scikit-learn, ten minutes
+    python -m benchmarks.tables fresh --data DIR         # the tables of the README, hours
+    python -m benchmarks.tables older --data DIR         # 32 smaller tables
 
-The first command adds a line of JSON to the file LINES for each missing fit. The second adds the
-lines to the stored ones and writes JSON, page and figure.
+Each command measures the missing cells, adds a line of JSON for each to a file, and writes the
+page: an interrupted run continues. ``--contestants`` selects methods: names of this folder, or
+``module:function`` for your own; ``--page`` writes the page without measuring; ``--keep`` adds the
+cells to the stored results. The page docs/how_to_compare.rst describes the protocol.
+
+A cell is one fit: a contestant, a table, a split and a seed of the model. The score of a split is
+the mean over the seeds, and the score of a table the mean over its splits. Means are exact
+(fractions of the stored numbers, for accuracy of counts), so that ties are ties.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
+import importlib
 import json
+import os
 import time
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import rankdata
+from sklearn import datasets
 from sklearn.compose import ColumnTransformer
-from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
 from benchmarks import blend
+from benchmarks.harness.measuring import ROOT
 from benchmarks.lines import (
     computer,
     extend,
-    options,
     provenance,
     read,
-    seeds,
     write_json,
     write_picture,
     write_text,
 )
 from benchmarks.markdown import markdown_table
-from benchmarks.table_contestants import CONTESTANTS, MOST_ROWS, NATIVE, ONLY
+from benchmarks.table_contestants import (
+    BY_DEFAULT,
+    CONTESTANTS,
+    MOST_ROWS,
+    NATIVE,
+    ONE_SEED,
+    ONLY,
+    TITLES,
+)
+from pliant.core.typing import Array
 from pliant.tables.comparison.text import TextColumn
 
 TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 """Share of training rows, and maximum numbers of training and test rows."""
 
-TABLES: dict[str, dict[str, list[str]]] = tomllib.loads(
+FIRST_SPLIT, FEW_ROWS, MANY_CELLS, FEW_CELLS = 100, 1000, 5, 3
+"""First seed of the splits; five splits with five seeds each up to FEW_ROWS rows, three above."""
+
+DRAWS = 2000
+"""Bootstrap samples of an interval: tables, and splits of each table, with replacement."""
+
+SECTIONS: dict[str, dict[str, Any]] = tomllib.loads(
     Path(__file__).with_name("tables.toml").read_text(encoding="utf-8")
 )
-"""Names of tables by task and half."""
+"""Title, notes, and names of tables by task and half, for each section."""
 
-FRESH = TABLES.pop("fresh")
-"""The same for the tables of data/fresh, with categories and missing values."""
-
-SECTIONS = {"fresh tables": FRESH, "older tables": TABLES}
-"""Title and tables of each section of the page, which reports the second half."""
-
-TASKS, FRESH_TASKS = (
-    {name: task for task, halves in part.items() for names in halves.values() for name in names}
-    for part in (TABLES, FRESH)
-)
-
-OURS = "lab_rbf"
-RANKED = {
-    "regression": (
-        OURS, "realmlp_td", "forest", "xrfm", "lightgbm_td", "xgboost_td", "catboost_td",
-    ),
-    "classification": (
-        OURS, "svm", "realmlp_td", "forest", "xgboost_td", "catboost_td", "lightgbm_td",
-    ),
-}  # fmt: skip
-
-TITLES = {
-    OURS: "LAB-RBF",
-    "svm": "Gaussian SVM or SVR, tuned",
-    "gaussian_process": "Gaussian process",
-    "forest": "forest of 500 trees",
-    "xrfm": "xRFM, small grid",
-    "realmlp_td": "RealMLP-TD",
-    "catboost_td": "CatBoost-TD",
-    "lightgbm_td": "LightGBM-TD",
-    "xgboost_td": "XGBoost-TD",
-    "catboost": "CatBoost",
-    "lightgbm": "LightGBM",
-    "hist_boosting": "HistGradientBoosting",
+BUILT_IN: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "diabetes": lambda: datasets.load_diabetes(return_X_y=True),
+    "friedman1": lambda: datasets.make_friedman1(2000, noise=1.0, random_state=0),
+    "friedman1_300": lambda: datasets.make_friedman1(300, noise=1.0, random_state=0),
+    "breast_cancer": lambda: datasets.load_breast_cancer(return_X_y=True),
+    "iris_flowers": lambda: datasets.load_iris(return_X_y=True),
+    "wine_cultivars": lambda: datasets.load_wine(return_X_y=True),
 }
+"""Tables that need no file."""
 
-SEEDS = range(100, 105)
-FIELDS = ("label", "table", "seed", "score", "log_loss", "fit_s", "auc")
-"""Seeds of the page, and columns of the stored results."""
+RESULTS = ROOT / "benchmarks" / "results"
+OURS = "lab_rbf"
+FIELDS = (
+    "label", "table", "split", "seed", "trained", "tested", "score", "log_loss", "auc", "fit_s",
+)  # fmt: skip
+"""Columns of the stored cells. The score is R2, or the number of test rows with the right class."""
 
-NOTES = (
-    "All methods use default settings except the Gaussian SVM or SVR (five-fold search, Platt's "
-    "probabilities), xRFM (six settings, a validation set) and the Gaussian process (a width for "
-    "each feature by evidence; at most 1000 training rows). TD marks the meta-tuned defaults of "
-    "pytabkit 1.7 (Holzmüller, Grinsztajn, Steinwart 2024), as single models. The forest is "
-    "scikit-learn's random forest for classification and its extremely randomised trees for "
-    "regression. Each split uses 70 % of the rows for training, at most 3000, and at most 5000 for "
-    "testing. Tables are in two fixed halves (benchmarks/tables.toml): the defaults of LAB-RBF "
-    "were chosen on the first, with seeds below 10, and this page has the second. On the fresh "
-    "tables, seeds are 100 to 102; missing numbers are medians, categories are indicators, and "
-    "boosting and RealMLP get them as categories. The SVM and SVR have one split of marketing and "
-    "protein and two of elevators, SLID and wine_white_quality, where a search takes five to seven "
-    "minutes; on marketing, the other methods have the same split. On the older tables, seeds are "
-    "100 to 104, and the SVM's C ends at 1000 instead of a million. On the older "
-    "tables, LAB-RBF is of the version before it had dense members. The settings of dense members "
-    "and the number of members and stages were chosen on other splits of many of these tables. "
-    "Two changes of LAB-RBF came from the older tables: features are clipped, since an outlier of "
-    "bodyfat spoiled its predictions, and a second start must be better by more than chance, since "
-    "it spoiled two splits of pyrim.\n\n"
-    "Ranks are based on mean scores over the splits, among the seven methods with a rank, 1 the "
-    "best, with bootstrap intervals over tables (95 %). Seconds are processor time of one fit with "
-    "BLAS on one thread. They come from several computers: compare orders of magnitude only."
-)
-KINDS = {"score": "score", "log_loss": "log loss", "auc": "AUC"}
+KEY = list(FIELDS[:4])
+METRICS = {"regression": ("score",), "classification": ("score", "log_loss", "auc")}
 
 
-def load(name: str, folder: Path) -> tuple[Any, Any]:
-    """Return features and target of a table."""
-    if name == "diabetes":
-        return load_diabetes(return_X_y=True)
-    if name == "friedman1":
-        return make_friedman1(2000, noise=1.0, random_state=0)
+TASKS = {
+    name: task
+    for task in METRICS
+    for half in SECTIONS["older"][task].values()
+    for name in half
+}  # fmt: skip
+"""The task of each table of numbers, which other studies use too."""
+
+
+def task_of(section: str, table: str) -> str:
+    """Return the task of a table."""
+    return next(
+        task for task in METRICS for half in SECTIONS[section][task].values() if table in half
+    )
+
+
+def load(section: str, name: str, folder: Path | None) -> tuple[Any, Any]:
+    """Return features and target of a table without categories."""
+    if name in BUILT_IN:
+        return BUILT_IN[name]()
+    assert folder is not None
     with gzip.open(folder / f"{name}.csv.gz", "rt", encoding="utf-8") as file:
         values = np.loadtxt(file, delimiter=",", skiprows=1, ndmin=2)
     y = values[:, -1]
-    if TASKS[name] == "classification":
+    if task_of(section, name) == "classification":
         y = np.unique(y, return_inverse=True)[1]
     return values[:, :-1], y
 
 
-def split(name: str, seed: int, folder: Path) -> tuple[Any, Any, Any, Any]:
+def split(
+    section: str, name: str, seed: int, folder: Path | None, *, native: bool
+) -> tuple[Any, Any, Any, Any]:
     """Return X and y of the training rows, then of the test rows."""
-    X, y = load(name, folder)
-    strata = None if TASKS[name] == "regression" else y
+    if section == "fresh":
+        assert folder is not None
+        return split_fresh(name, seed, folder, native=native)
+    X, y = load(section, name, folder)
+    strata = None if task_of(section, name) == "regression" else y
     parts = train_test_split(X, y, train_size=TRAIN_SHARE, random_state=seed, stratify=strata)
     train, test, y_train, y_test = parts
     return train[:MOST_TRAIN], y_train[:MOST_TRAIN], test[:MOST_TEST], y_test[:MOST_TEST]
@@ -149,7 +151,7 @@ def split_fresh(name: str, seed: int, folder: Path, *, native: bool) -> tuple[An
     entry = blend.manifest(folder)[name]
     train, test = blend.split(entry, seed, folder)
     y, y_test = train.pop("target"), test.pop("target")
-    if FRESH_TASKS[name] == "classification":
+    if task_of("fresh", name) == "classification":
         classes = np.unique(y)
         y, y_test = np.searchsorted(classes, y), np.searchsorted(classes, y_test)
     cats = entry["cats"]
@@ -172,17 +174,17 @@ def split_fresh(name: str, seed: int, folder: Path, *, native: bool) -> tuple[An
     return X, np.asarray(y), encoder.transform(test), np.asarray(y_test)
 
 
-def measure(label: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
+def measure(
+    section: str, label: str, table: str, split_seed: int, seed: int, folder: Path | None
+) -> dict[str, Any]:
     """Return the scores of one fit, and its processor seconds."""
-    if table in FRESH_TASKS:
-        parts, task = split_fresh(table, seed, folder, native=label in NATIVE), FRESH_TASKS[table]
-    else:
-        parts, task = split(table, seed, folder), TASKS[table]
+    parts = split(section, table, split_seed, folder, native=label in NATIVE)
     train, y_train, test, y_test = parts
+    sizes = {"trained": len(train), "tested": len(test)}
     if len(train) > MOST_ROWS.get(label, len(train)):
-        return {"score": None}
-    classification = task == "classification"
-    model = CONTESTANTS[label](classification, seed)
+        return {**sizes, "score": None}
+    classification = task_of(section, table) == "classification"
+    model = factory(label)(classification, seed)
     began = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -190,114 +192,241 @@ def measure(label: str, table: str, seed: int, folder: Path) -> dict[str, Any]:
         seconds = time.process_time() - began
         predicted = np.asarray(model.predict(test)).ravel()
         if not classification:
-            return {"score": float(r2_score(y_test, predicted)), "fit_s": seconds}
+            return {**sizes, "score": float(r2_score(y_test, predicted)), "fit_s": seconds}
         shares = np.clip(np.asarray(model.predict_proba(test), dtype=np.float64), 1e-7, None)
     shares /= shares.sum(axis=1, keepdims=True)
-    labels = np.unique(y_train)
-    loss = log_loss(y_test, shares, labels=labels)
-    score = float((predicted == y_test).mean())
-    return {"score": score, "log_loss": float(loss), "fit_s": seconds, "auc": auc(y_test, shares)}
+    loss = log_loss(y_test, shares, labels=np.unique(y_train))
+    score = int((predicted == y_test).sum())
+    scores = {"score": score, "log_loss": float(loss), "auc": auc(y_test, shares)}
+    return {**sizes, **scores, "fit_s": seconds}
 
 
-def auc(y: Any, shares: Any) -> float:
-    """Return the area under the ROC curve, averaged over the classes among the rows."""
-    classes = [1] if shares.shape[1] == 2 else np.unique(y)
-    return float(np.mean([roc_auc_score(y == k, shares[:, k]) for k in classes]))
+def factory(label: str) -> Callable[[bool, int], Any]:
+    """Return the function that makes a contestant: of this folder, or ``module:function``."""
+    if label in CONTESTANTS:
+        return CONTESTANTS[label]
+    module, _, function = label.partition(":")
+    if not function:
+        raise ValueError(
+            f"expected one of {sorted(CONTESTANTS)}, or module:function, got {label!r}"
+        )
+    made: Callable[[bool, int], Any] = getattr(importlib.import_module(module), function)
+    return made
 
 
-def splits(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) -> pd.DataFrame:
-    """Return a metric for each split that all ranked contestants have, one column for each."""
-    own = rows[rows["table"].isin(tables) & rows["seed"].isin(SEEDS)]
-    wide = own.pivot_table(index=["table", "seed"], columns="label", values=metric)
-    wide = wide.reindex(columns=wide.columns.union(RANKED[task]))
-    return wide.dropna(subset=list(RANKED[task]))
+def auc(y: Array, shares: Array) -> float | None:
+    """Return the AUC, macro-averaged one-vs-rest; None if a class is missing from the test rows."""
+    if len(np.unique(y)) < shares.shape[1]:
+        return None
+    if shares.shape[1] == 2:
+        return float(roc_auc_score(y, shares[:, 1]))
+    return float(roc_auc_score(y, shares, multi_class="ovr"))
 
 
-def scores(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) -> pd.DataFrame:
-    """Return the mean of a metric over the splits, for each table and contestant.
+def cells(
+    section: str, labels: Sequence[str], names: Sequence[str], folder: Path | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the keys of the cells: all splits with the first seed, then with the second, ..."""
+    rows = {name: len(split(section, name, FIRST_SPLIT, folder, native=True)[0]) for name in names}
+    for seed, k, name, label in product(range(MANY_CELLS), range(MANY_CELLS), names, labels):
+        count = MANY_CELLS if rows[name] <= FEW_ROWS else FEW_CELLS
+        fits = ONLY.get(label) in (None, task_of(section, name))
+        if fits and k < count and seed < (1 if label in ONE_SEED else count):
+            yield {"label": label, "table": name, "split": FIRST_SPLIT + k, "seed": seed}
 
-    Means are rounded to 12 digits, so that those that are equal but for rounding errors tie.
+
+# The page
+
+
+def mean(values: Iterable[float]) -> float:
+    """Return the mean, computed exactly and rounded once."""
+    exact = [Fraction(value) for value in values]
+    return float(sum(exact) / len(exact))
+
+
+def by_split(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) -> pd.DataFrame:
+    """Return the mean of a metric over the seeds for each table, split and contestant.
+
+    Counts of right classes become shares of the test rows. Splits are those that all contestants
+    have that were measured on all of the tables; these are ranked.
     """
-    return splits(rows, task, tables, metric).groupby("table").mean().round(12)
+    own = rows[rows["table"].isin(tables) & rows[metric].notna()]
+    if task == "classification" and metric == "score":
+        share = [Fraction(int(s), int(n)) for s, n in zip(own["score"], own["tested"], strict=True)]
+        own = own.assign(score=share)
+    wide = own.groupby(["table", "split", "label"])[metric].agg(mean).unstack()
+    return wide.dropna(subset=ranked(wide))
 
 
-def mean_ranks(values: pd.DataFrame, *, lower: bool) -> tuple[pd.Series, pd.Series]:
-    """Return the mean rank of each column, and its 95 % bootstrap interval as text."""
-    ranks = values.rank(axis=1, ascending=lower)
-    draws = np.random.default_rng(0).integers(len(ranks), size=(2000, len(ranks)))
-    means = ranks.to_numpy()[draws].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975], axis=0)
-    text = [f"{a:.1f} to {b:.1f}" for a, b in zip(low, high, strict=True)]
-    return ranks.mean(), pd.Series(text, values.columns)
+def ranked(wide: pd.DataFrame) -> list[str]:
+    """Return the contestants that were measured on all tables."""
+    return [label for label in wide if wide[label].notna().groupby("table").any().all()]
+
+
+def by_table(each: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean over the splits for each table and contestant."""
+    return each.groupby("table").agg(lambda c: mean(c.dropna()) if c.notna().any() else np.nan)
+
+
+def drawn(each: pd.DataFrame) -> Array:
+    """Return the scores of the tables of bootstrap samples, shape (DRAWS, tables, methods)."""
+    rng = np.random.default_rng(0)
+    groups = [group.to_numpy(dtype=float) for _, group in each.groupby("table")]
+    chosen = rng.integers(len(groups), size=(DRAWS, len(groups)))
+    found = np.empty((*chosen.shape, each.shape[1]))
+    for k, group in enumerate(groups):
+        places = np.nonzero(chosen == k)
+        splits = rng.integers(len(group), size=(len(places[0]), len(group)))
+        found[places] = group[splits].mean(axis=1)
+    return found
+
+
+def interval(values: Array, digits: int) -> str:
+    """Return the 95 % interval of some draws."""
+    low, high = np.quantile(values, [0.025, 0.975])
+    return f"{low:.{digits}f} to {high:.{digits}f}"
+
+
+def seed_spread(rows: pd.DataFrame, task: str, tables: Sequence[str], label: str) -> float | None:
+    """Return the standard deviation over the seeds of one fit, pooled over tables and splits."""
+    own = rows[rows["table"].isin(tables) & (rows["label"] == label) & rows["score"].notna()]
+    score = own["score"] / (own["tested"] if task == "classification" else 1)
+    variances = score.groupby([own["table"], own["split"]]).var().dropna()
+    return float(np.sqrt(variances.mean())) if len(variances) else None
 
 
 def standings(rows: pd.DataFrame, task: str, tables: Sequence[str]) -> list[dict[str, Any]]:
     """Return a line for each contestant on some tables, in order of mean rank."""
-    score = scores(rows, task, tables, "score")
-    if score.empty:
+    tables = [name for name in tables if name in set(rows["table"])]
+    if not tables or OURS not in set(rows["label"]):
         return []
-    ranked, score = list(RANKED[task]), score.dropna(axis=1, how="all")
-    lines = pd.DataFrame({"method": pd.Series(TITLES)}).loc[score.columns]
-    lines["tables"] = score.count()
-    lines["mean rank"], lines["interval"] = mean_ranks(score[ranked], lower=False)
-    loss = scores(rows, task, tables, "log_loss") if task == "classification" else score[:0]
-    if len(loss):
-        lines["rank, log loss"], lines["its interval"] = mean_ranks(loss[ranked], lower=True)
-    for metric, kind in KINDS.items():
-        value = scores(rows, task, tables, metric) if metric != "auc" or len(loss) else loss
-        if len(value):
-            title = {"regression": "R2", "classification": "accuracy"}[task]
-            lines[title if kind == "score" else kind] = value.mean().where(
-                value.count() == len(score)
-            )
-    each = splits(rows, task, tables, "score")
-    # The lead of LAB-RBF on the common splits; equal scores count half.
-    lead = each.rsub(each[OURS], axis=0).groupby("table").mean().round(12)
-    better = (lead > 0).sum() + (lead == 0).sum() / 2
-    lines["LAB-RBF better"] = [f"{better[k]:g} of {lines['tables'][k]}" for k in lines.index]
-    lines.loc[OURS, "LAB-RBF better"] = ""
-    lines["seconds"] = scores(rows, task, tables, "fit_s").mean()
-    kept = lines.sort_values("mean rank", kind="stable").astype(object)
-    return kept.where(kept.notna(), None).to_dict("records")
+    each = by_split(rows, task, tables, "score")
+    score, names = by_table(each), ranked(each)
+    sizes = rows.groupby("table")["trained"].max()
+    groups = {
+        "rank, whole tables": [name for name in score.index if sizes[name] < MOST_TRAIN],
+        f"rank, cut to {MOST_TRAIN}": [name for name in score.index if sizes[name] == MOST_TRAIN],
+    }
+    draws = drawn(each[names])
+    ranks = rankdata(-draws, axis=2).mean(axis=1)
+    kinds = {"regression": "R2", "classification": "accuracy"}
+    lines = []
+    for label in each:
+        line: dict[str, Any] = {"method": TITLES.get(label, label)}
+        own = score[label].dropna()
+        line["tables"] = len(own)
+        counted = rows[(rows["label"] == label) & rows["table"].isin(tables)].dropna(subset="score")
+        seeds = counted.groupby(["table", "split"]).size()
+        line["seeds"] = "–".join(map(str, dict.fromkeys([seeds.min(), seeds.max()])))
+        if label in names:
+            place = names.index(label)
+            line["mean rank"] = mean(score[names].rank(axis=1, ascending=False)[label])
+            line["interval"] = interval(ranks[:, place], 1)
+            for title, part in groups.items():
+                if part:
+                    each_rank = score.loc[part, names].rank(axis=1, ascending=False)[label]
+                    line[f"{title} ({len(part)})"] = mean(each_rank)
+        line[kinds[task]] = mean(own) if len(own) == len(score) else None
+        line["sd of the seed"] = seed_spread(rows, task, tables, label)
+        if label != OURS:
+            common = each[[OURS, label]].dropna()
+            pair = by_table(common)
+            counts = (pair[OURS] > pair[label], pair[OURS] == pair[label], pair[OURS] < pair[label])
+            line["LAB-RBF better, equal, worse"] = ", ".join(str(int(c.sum())) for c in counts)
+            line["its lead"] = mean(pair[OURS]) - mean(pair[label])
+            lead = drawn(common)
+            line["interval of the lead"] = interval((lead[..., 0] - lead[..., 1]).mean(axis=1), 3)
+        line["seconds"] = float(counted["fit_s"].mean())
+        lines.append(line)
+    if task == "classification":
+        _add_log_loss(lines, rows, tables, list(each))
+    lines.sort(key=lambda line: (line.get("mean rank", np.inf), line["method"]))
+    keys = dict.fromkeys(key for line in lines for key in line)
+    return [{key: line.get(key) for key in keys} for line in lines]
+
+
+def _add_log_loss(
+    lines: Sequence[dict[str, Any]], rows: pd.DataFrame, tables: Sequence[str], labels: list[str]
+) -> None:
+    """Add the columns of log loss and AUC."""
+    each = by_split(rows, "classification", tables, "log_loss")
+    loss, names = by_table(each), ranked(each)
+    ranks = rankdata(drawn(each[names]), axis=2).mean(axis=1)
+    areas = by_table(by_split(rows, "classification", tables, "auc"))
+    for label, line in zip(labels, lines, strict=True):
+        if label in names:
+            line["rank, log loss"] = mean(loss[names].rank(axis=1)[label])
+            line["its interval"] = interval(ranks[:, names.index(label)], 1)
+            line["log loss"] = mean(loss[label])
+        if label in areas and areas[label].notna().all():
+            line["AUC"] = mean(areas[label])
+        if label != OURS and label in names:
+            counts = (loss[OURS] < loss[label], loss[OURS] == loss[label], loss[OURS] > loss[label])
+            line["in log loss"] = ", ".join(str(int(count.sum())) for count in counts)
 
 
 def behind(rows: pd.DataFrame, task: str, tables: Sequence[str]) -> str:
     """Return a sentence that names the tables with LAB-RBF far below the median method."""
-    score = scores(rows, task, tables, "score")
-    median = score[list(RANKED[task])].median(axis=1)
+    each = by_split(rows, task, tables, "score")
+    score = by_table(each)[ranked(each)]
+    median = score.median(axis=1)
     far = score.index[score[OURS] < median - 0.05]
     named = ", ".join(f"{name} ({score[OURS][name]:.3f}, {median[name]:.3f})" for name in far)
     found = f"on {named} (LAB-RBF, median)" if named else "on no table"
     return f"LAB-RBF is more than .05 below the median of the ranked methods {found}.\n"
 
 
-def to_markdown(rows: pd.DataFrame, report: Mapping[str, Any]) -> str:
-    parts = ["# LAB-RBF and other methods on many tables\n", NOTES + "\n"]
-    parts += ["![Errors relative to the best method, one dot per table](tables.png)\n"]
-    digits = {"mean rank": 2, "rank, log loss": 2, "seconds": 2}
-    for title, part in SECTIONS.items():
-        for task, halves in part.items():
-            if not (lines := standings(rows, task, halves["report"])):
-                continue
-            columns = [TextColumn(key, digits=digits.get(key, 3)) for key in lines[0]]
-            parts += [f"## {task.capitalize()}, {title}\n", markdown_table(lines, columns)]
-            parts += [behind(rows, task, halves["report"])]
-            score = scores(rows, task, halves["report"], "score").dropna(axis=1, how="all")
-            score = score.reindex(columns=[k for k in TITLES if k in score]).rename(columns=TITLES)
-            score = score.astype(object).where(score.notna(), None)
-            parts += ["Mean score of each table:\n"]
-            parts += [markdown_table(score.reset_index().to_dict("records"))]
+DIGITS = {"mean rank": 2, "rank, log loss": 2, "seconds": 2, "sd of the seed": 4}
+
+
+def to_markdown(section: str, rows: pd.DataFrame, report: Mapping[str, Any]) -> str:
+    about = SECTIONS[section]
+    parts = [f"# {about['title']}\n", " ".join((about["notes"] + PROTOCOL).split()) + "\n"]
+    if about.get("figure"):
+        parts += [f"![Errors relative to the best method, one dot per table]({about['figure']})\n"]
+    for task in METRICS:
+        tables = about[task]["report"]
+        if not (lines := standings(rows, task, tables)):
+            continue
+        columns = [
+            TextColumn(key, digits=2 if key.startswith("rank,") else DIGITS.get(key, 3))
+            for key in lines[0]
+        ]
+        parts += [f"## {task.capitalize()}\n", markdown_table(lines, columns)]
+        measured = [name for name in tables if name in set(rows["table"])]
+        parts += [behind(rows, task, measured)]
+        score = by_table(by_split(rows, task, measured, "score"))
+        order = [label for label in TITLES if label in score]
+        order += [label for label in score if label not in TITLES]
+        score = score[order].rename(columns=TITLES).astype(object)
+        score = score.where(score.notna(), None)
+        parts += ["Mean score of each table:\n"]
+        parts += [markdown_table(score.reset_index().to_dict("records"))]
     return "\n".join([*parts, f"{computer(report)}\n"])
 
 
-def draw(rows: pd.DataFrame, path: Path) -> None:
-    """Draw the errors on the fresh tables relative to the best method, one dot per table."""
+PROTOCOL = f"""
+Each split uses 70 % of the rows for training, at most {MOST_TRAIN}, and at most {MOST_TEST} for
+testing: up to {FEW_ROWS} training rows {MANY_CELLS} splits with {MANY_CELLS} seeds of the model
+each, above {FEW_CELLS} of both. Methods without random draws have one seed, and those with stored
+results of one seed say so. Scores are means over seeds, then splits. Mean ranks are among the
+methods that were measured on all tables, 1 the best; tables with more rows are cut and have a
+separate column. Intervals (95 %) are bootstrap intervals over tables and splits. *Equal* counts
+exact ties; accuracies are compared as counts of rows. The *lead* is LAB-RBF's mean score less that
+of the method, on the same splits; the *sd of the seed* is the standard deviation over the seeds of
+one fit. Seconds are processor time of one fit with BLAS on one thread, from several computers:
+compare orders of magnitude only."""
+
+
+def draw(section: str, rows: pd.DataFrame, path: Path) -> None:
+    """Draw the errors relative to the best method, one dot per table."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
-    for ax, (task, halves) in zip(figure.subplots(1, 2), FRESH.items(), strict=True):
-        order = [line["method"] for line in standings(rows, task, halves["report"])]
-        score = scores(rows, task, halves["report"], "score").rename(columns=TITLES)[order]
+    figure = Figure(figsize=(10.0, 4.6), layout="constrained")
+    for ax, task in zip(figure.subplots(1, 2), METRICS, strict=True):
+        tables = SECTIONS[section][task]["report"]
+        order = [line["method"] for line in standings(rows, task, tables) if line["mean rank"]]
+        score = by_table(by_split(rows, task, tables, "score")).rename(columns=TITLES)[order]
         # Avoid infinite ratios on tables without errors of the best contestant.
         errors = (1.0 - score).clip(lower=5e-3)
         ratios = errors.div(errors.min(axis=1), axis=0)
@@ -315,45 +444,61 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
         ax.set_yticks(range(len(order)), order)
         kind = "1 - R2" if task == "regression" else "error rate"
         ax.set_xlabel(f"{kind} / lowest on the table")
-        ax.set_title(f"{task}, {len(score)} fresh tables")
+        ax.set_title(f"{task}, {len(score)} tables")
     write_picture(path, figure)
 
 
+def stored(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the head and the cells of a document of results; empty if there is none."""
+    if not path.exists():
+        return {}, []
+    head = json.loads(path.read_text(encoding="utf-8"))
+    return head, [dict(zip(FIELDS, line, strict=True)) for line in head.pop("results")]
+
+
+def write_page(section: str, lines: Path, out: Path) -> Path:
+    """Add the lines to the stored cells; write document, page and figure to the folder `out`."""
+    name = SECTIONS[section]["name"]
+    head, old = stored(RESULTS / f"{name}.json")
+    new = read(lines)
+    rows = pd.DataFrame([*old, *new], columns=FIELDS).drop_duplicates(KEY, keep="last")
+    rows = rows.sort_values(KEY)
+    head |= provenance() | {"command": f"python -m benchmarks.tables {section}"} if new else {}
+    kept = rows.astype(object).where(rows.notna(), None).to_numpy().tolist()
+    path = out / f"{name}.json"
+    write_json(path, head, results=kept)
+    write_text(path.with_suffix(".md"), to_markdown(section, rows, head))
+    if SECTIONS[section].get("figure"):
+        draw(section, rows, path.with_name(SECTIONS[section]["figure"]))
+    return path.with_suffix(".md")
+
+
 def main(words: Sequence[str] | None = None) -> None:
-    """Measure, or write the page."""
-    given = options(
-        "tables", words, contestants=OURS, seeds=f"{SEEDS.start}:{SEEDS.stop}", tables=""
-    )
-    new = read(given.lines)
-    if given.command == "page":
-        path = given.out / "tables.json"
-        report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        old = [dict(zip(FIELDS, line, strict=False)) for line in report.pop("results", [])]
-        rows = pd.DataFrame([*old, *new]).drop_duplicates(["label", "table", "seed"], keep="last")
-        rows = rows.reindex(columns=FIELDS).sort_values(list(FIELDS[:3]))
-        report |= provenance() if new or not old else {}
-        kept = rows.astype(object).where(rows.notna(), None).to_numpy().tolist()
-        write_json(path, report, results=kept)
-        write_text(path.with_suffix(".md"), to_markdown(rows, report))
-        draw(rows, path.with_suffix(".png"))
-        return
-    wanted = set(given.tables.split(",")) - {""}
-    names = [
-        name
-        for part in (FRESH, TABLES)
-        for task, halves in part.items()
-        for half, tables in halves.items()
-        for name in tables
-        if not wanted or wanted & {task, half, name}
-    ]
-    keys = (
-        {"label": label, "table": table, "seed": seed}
-        for seed in seeds(given.seeds)
-        for label in given.contestants.split(",")
-        for table in names
-        if ONLY.get(label) in (None, (TASKS | FRESH_TASKS)[table])
-    )
-    extend(given.lines, keys, lambda **key: measure(**key, folder=given.data))
+    """Measure the missing cells of a section, and write its page."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables")
+    parser.add_argument("section", choices=SECTIONS)
+    parser.add_argument("--lines", type=Path, help="file of measured cells, extended by each run")
+    parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
+    parser.add_argument("--contestants", default="", help="names, or module:function")
+    parser.add_argument("--tables", default="", help="some tables of the section")
+    parser.add_argument("--page", action="store_true", help="write the page without measuring")
+    parser.add_argument("--keep", action="store_true", help="add the cells to the stored results")
+    given = parser.parse_args(words)
+    section, output = given.section, ROOT / "benchmarks" / "output"
+    lines = given.lines or output / f"tables-{section}.jsonl"
+    labels = [name for name in given.contestants.split(",") if name] or BY_DEFAULT[section]
+    tables = [name for task in METRICS for name in SECTIONS[section][task]["report"]]
+    chosen = [name for name in given.tables.split(",") if name] or tables
+    if not given.page:
+        if section != "small" and given.data is None:
+            parser.error("expected --data DIR or the variable PLIANT_DATA")
+        lines.parent.mkdir(parents=True, exist_ok=True)
+
+        def one(label: str, table: str, split: int, seed: int) -> dict[str, Any]:
+            return measure(section, label, table, split, seed, given.data)
+
+        extend(lines, cells(section, labels, chosen, given.data), one)
+    print(f"Written: {write_page(section, lines, RESULTS if given.keep else output)}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -59,6 +60,9 @@ QUANTITIES = {
 }
 """Quantities by name. Accuracies are in per cent."""
 
+SAME_COLUMNS = {"tau = 0.01": "DANK"}
+"""Columns with the numbers of another column: DANK's tables 5 and 10 print its default again."""
+
 AVERAGED = ("accuracy", "R2", "1 - R2")
 """Quantities of test rows with the same unit on all sets."""
 
@@ -107,6 +111,16 @@ class Agreement:
     verdict: str = ""
     explanation: str = ""
     """Reason of the verdict, or of a missing number."""
+
+    @property
+    def score(self) -> tuple[str, ...]:
+        """Row, quantity, column and text of the printed score, the same wherever it is printed.
+
+        The text has one decimal: DANK's paper cuts the second one of the numbers of KNPL's paper.
+        """
+        _, row, quantity, column = self.number
+        column = SAME_COLUMNS.get(column, column)
+        return row, quantity, column, re.sub(r"(\.\d)\d*", r"\1", self.printed.text)
 
 
 About = tuple[str, str, str, str]
@@ -245,8 +259,15 @@ def counted(cells: Sequence[Agreement]) -> list[Agreement]:
     scores = [cell for cell in cells if QUANTITIES[cell.quantity].best is not None]
     first: dict[tuple[str, ...], Agreement] = {}
     for cell in sorted(scores, key=lambda each: each.measured is None):
-        first.setdefault(cell.number, cell)
+        first.setdefault(cell.score, cell)
     return list(first.values())
+
+
+def printed_again(cells: Sequence[Agreement]) -> tuple[int, int]:
+    """Return the number of printed scores, and that of repeats of others among them."""
+    scores = [cell for cell in cells if QUANTITIES[cell.quantity].best is not None]
+    places = len({cell.number for cell in scores})
+    return places, places - len(counted(cells))
 
 
 def comparable(cells: Sequence[Agreement]) -> list[Agreement]:
@@ -287,10 +308,11 @@ def _standing(found: Sequence[Agreement]) -> str:
 
 def overview(found: Sequence[Agreement], figures: Sequence[str]) -> str:
     """Return the page; `figures` are the titles of the drawn figures."""
-    notes = _numbered(found)
+    notes, (places, repeats) = _numbered(found), printed_again(found)
     parts = [
         "# The papers, cell by cell",
         *(text("overview", key) for key in ("kept", "read", "rule", "mismatched")),
+        text("overview", "repeats", printed=places, repeats=repeats),
         _standing(found),
     ]
     for paper in toml("findings"):

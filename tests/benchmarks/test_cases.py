@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import textwrap
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
@@ -58,7 +60,7 @@ def test_cases_with_data_have_contestants_and_baselines(name):
 
 
 KEPT = sorted(path.stem for path in RESULTS.glob("*.json"))
-OWN_PAGES = {"blend", "tables", "intervals", "relevance", "mkl-accuracy"}
+OWN_PAGES = {"blend", "tables", "tables-small", "intervals", "relevance", "mkl-accuracy"}
 
 
 @pytest.mark.parametrize("name", [name for name in KEPT if name not in OWN_PAGES])
@@ -71,8 +73,7 @@ def test_a_kept_page_is_what_its_results_give(name):
 @pytest.mark.parametrize(
     ("name", "main"),
     [
-        *[("tables", tables.main), ("intervals", intervals.main), ("mkl-accuracy", mkl.main)],
-        ("blend", blend.main),
+        *[("blend", blend.main), ("intervals", intervals.main), ("mkl-accuracy", mkl.main)],
     ],
 )
 def test_a_kept_page_of_many_tables_is_what_its_results_give(name, main, tmp_path):
@@ -84,6 +85,15 @@ def test_a_kept_page_of_many_tables_is_what_its_results_give(name, main, tmp_pat
         assert new.read_text(encoding="utf-8") == old.read_text(encoding="utf-8")
     if (RESULTS / f"{name}.png").exists():
         assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("section", ["fresh", "small"])
+def test_the_kept_page_of_a_section_is_what_its_cells_give(section, tmp_path):
+    name = tables.SECTIONS[section]["name"]
+    page = tables.write_page(section, tmp_path / "no lines", tmp_path)
+    for suffix in (".json", ".md"):
+        kept = RESULTS / f"{name}{suffix}"
+        assert page.with_suffix(suffix).read_text("utf-8") == kept.read_text("utf-8")
 
 
 def test_the_kept_page_of_relevance_is_what_its_results_give():
@@ -100,15 +110,78 @@ def iris(monkeypatch):
     """Replace the tables of the data folder by one small classification table."""
     X, y = load_iris(return_X_y=True)
     for module in (tables, intervals):
-        monkeypatch.setattr(module, "load", lambda name, folder: (X, y))
-    monkeypatch.setitem(tables.TASKS, "iris", "classification")
+        monkeypatch.setattr(module, "load", lambda section, name, folder: (X, y))
 
 
-@pytest.mark.parametrize("label", ["lab_rbf", "svm", "forest"])
-def test_a_fit_on_a_table_has_accuracy_and_log_loss(label, iris, tmp_path):
-    line = tables.measure(label, "iris", 100, tmp_path)
-    assert line["score"] > 0.85
-    assert 0 < line["log_loss"] < 0.5
+@pytest.mark.parametrize("label", ["lab_rbf", "svm", "random_forest", "gaussian_process"])
+def test_a_fit_on_a_table_counts_right_classes(label):
+    line = tables.measure("small", label, "iris_flowers", 100, 0, None)
+    assert (line["trained"], line["tested"]) == (105, 45)
+    assert 38 < line["score"] <= 45
+    assert 0 < line["log_loss"] < 0.7
+
+
+def test_the_method_of_the_documentation_runs_by_name(tmp_path, monkeypatch):
+    """docs/how_to_compare.rst: ten lines of another folder are a contestant."""
+    page = (RESULTS.parents[1] / "docs" / "how_to_compare.rst").read_text("utf-8")
+    block = page.partition(":caption: mine.py\n")[2].partition("\nStart the")[0]
+    assert len(textwrap.dedent(block).strip().splitlines()) <= 10
+    (tmp_path / "mine.py").write_text(textwrap.dedent(block))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(tables, "ROOT", tmp_path)
+    lines = tmp_path / "lines.jsonl"
+    words = ["--lines", str(lines), "--contestants", "mine:neighbours", "--tables", "iris_flowers"]
+    tables.main(["small", *words])
+    assert len(read(lines)) == 25
+    assert (tmp_path / "benchmarks" / "output" / "tables-small.md").exists()
+    with pytest.raises(ValueError, match=r"expected one of .*, or module:function, got 'mine'"):
+        tables.factory("mine")
+
+
+def cells_of(counts, label, tested=100, losses=None):
+    """Return cells of a table for each list of counts, with one split for each count."""
+    return [
+        {"label": label, "table": f"table {i}", "split": 100 + k, "seed": 0, "trained": 50 + i,
+         "tested": tested, "score": count, "log_loss": 1 - count / tested, "fit_s": 1.0}
+        for i, row in enumerate(counts)
+        for k, count in enumerate(row)
+    ]  # fmt: skip
+
+
+def test_ties_are_ties_of_counts():
+    """1/3 + 2/3 + 0 and 3 times 1/3 differ as floating-point means, and 83 + 17 is 50 + 50."""
+    ours, others = [[1, 2, 0], [83, 17, 0]], [[1, 1, 1], [50, 50, 0]]
+    rows = pd.DataFrame(
+        [*cells_of(ours, "lab_rbf", tested=3 * 97), *cells_of(others, "svm", tested=3 * 97)],
+        columns=tables.FIELDS,
+    )
+    names = ["table 0", "table 1"]
+    one, two = tables.standings(rows, "classification", names)
+    assert (one["mean rank"], two["mean rank"]) == (1.5, 1.5)
+    assert {one["LAB-RBF better, equal, worse"], two["LAB-RBF better, equal, worse"]} == {
+        None, "0, 2, 0"
+    }  # fmt: skip
+
+
+def test_means_are_over_seeds_and_then_splits_that_all_have():
+    rows = pd.DataFrame(cells_of([[80, 90, 100]], "lab_rbf"), columns=tables.FIELDS)
+    again = rows.iloc[:1].assign(seed=1, score=60)  # 70 in the mean of the first split
+    other = pd.DataFrame(cells_of([[85, 75]], "svm"), columns=tables.FIELDS)
+    rows = pd.concat([rows, again, other])
+    each = tables.by_split(rows, "classification", ["table 0"], "score")
+    assert each["lab_rbf"].tolist() == [0.7, 0.9]
+    other, ours = tables.standings(rows, "classification", ["table 0"])
+    assert (ours["accuracy"], other["accuracy"]) == (0.8, 0.8)
+    assert ours["sd of the seed"] == pytest.approx(np.std([0.8, 0.6], ddof=1))
+    assert (ours["seeds"], other["seeds"]) == ("1–2", "1")
+
+
+def test_the_first_cells_have_all_splits_and_one_seed():
+    names = ["iris_flowers", "diabetes"]
+    keys = list(tables.cells("small", ["lab_rbf", "svm"], names, None))
+    assert len(keys) == 2 * (25 + 5)
+    assert {key["seed"] for key in keys[:20]} == {0}
+    assert [key["split"] for key in keys[:20:4]] == [100, 101, 102, 103, 104]
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.papers.hadamard_cases import KNPL_OPTIMA, cases, classification_data, gaussian_gram
+from tests.papers.hadamard_cases import (
+    KNPL_OPTIMA,
+    Case,
+    cases,
+    classification_data,
+    gaussian_gram,
+)
 from tests.reference.dank_algorithm1 import gamma_matrix, gradient
 from tests.reference.knpl_admm import (
     admm,
@@ -46,6 +52,22 @@ def test_lemmas_1_and_2_bound_the_change_of_gamma_and_g(norm, case):
     change = np.linalg.norm(Gamma - other, norm)
     assert change <= bound_of_the_lemmas(case, norm) + slack
     assert np.linalg.norm((1 + centred(Gamma)) - (1 + centred(other)), norm) <= change + slack
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_no_smaller_factor_of_lemmas_1_and_2_holds_for_all_n(norm):
+    """One point is not the zero of the feature space, and its label is not that of the others.
+
+    The bound is attained up to m/(m + 1), with m others; DANK's Lemma 3 has the same bound.
+    """
+    m = 100
+    K, y = np.zeros((m + 1, m + 1)), np.r_[1.0, -np.ones(m)]
+    K[0, 0] = 2.0
+    case = Case(K, y, C=9.0, eta=0.5, tau=0.0, alpha=np.r_[m, np.ones(m)] / m, other=0 * y)
+    Gamma, other = gammas(case)
+    bound = bound_of_the_lemmas(case, norm)
+    assert np.linalg.norm(Gamma - other, norm) == pytest.approx(bound * m / (m + 1), rel=1e-12)
+    assert np.linalg.norm(centred(Gamma) - centred(other), norm) >= 0.97 * bound
 
 
 def test_theorem_1_as_printed_is_false():

@@ -84,6 +84,16 @@ def test_the_gap_bounds_every_other_value(case, rule):
     assert problem.gap(alpha) >= problem.value(other) - problem.value(alpha) - rounding
 
 
+@pytest.mark.parametrize("rule", ["dank", "knpl"])
+def test_the_gap_is_the_loss_where_the_objective_is_linear(rule):
+    """For small C all optimal coefficients of equal classes are at C."""
+    y, C = np.array([1.0, 1.0, -1.0, -1.0]), 1e-6
+    problem = classification(gaussian_gram(np.eye(4), 0.5), y, C, eta=1.0, rule=rule)
+    loss = problem.value(C * y) - problem.value(np.zeros(4))
+    assert loss == pytest.approx(4 * C, rel=1e-4)
+    assert problem.gap(np.zeros(4)) == pytest.approx(loss, rel=1e-4)
+
+
 @settings(max_examples=40, deadline=None)
 @given(case=cases())
 def test_the_eigenvalue_and_the_singular_value_form_of_f_agree(case):

@@ -269,7 +269,10 @@ def test_theorems_16_and_17_corrected_the_rate_of_apd(margin, floor):
 
 
 def test_the_printed_bound_of_theorem_17_holds_far_from_the_optimum():
-    """L(alpha_k, P_{k+1}) - L(alpha_{k+1}, P_k) is no duality gap: it vanishes with the steps."""
+    """L(alpha_k, P_{k+1}) - L(alpha_{k+1}, P_k) is no duality gap: it vanishes with the steps.
+
+    So it does for other constants in place of (19), as any short steps have this effect.
+    """
     G, n_p = R1.tensor(1, "x"), 4
     L = n_p / 2 * (quadratic(G, np.ones(30)) ** 2).sum()  # equation (19)
     L_P = R1.C / n_p * L

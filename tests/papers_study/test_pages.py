@@ -1,6 +1,7 @@
 """Stored pages match the stored results; numbers, tests and verdicts of the pages."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from papers.overview import (
     gather,
     kept_documents,
     mismatched,
+    printed_again,
     reasons,
     verdict,
 )
@@ -128,22 +130,37 @@ def test_verdicts_follow_the_rule(quantity, paper, ours, expected):
     assert verdict(paper, ours, QUANTITIES[quantity]) == expected
 
 
-def cell(method, paper, ours, number, why=""):
+def cell(method, paper, ours, column, why="", printed_in="paper"):
     about = ("study", "paper", "place", "set", "accuracy", method)
+    number = (printed_in, "set", "accuracy", column)
     return Agreement(*about, paper, ours, number=number, explanation=why)
 
 
 def test_each_printed_score_counts_once_and_is_compared_with_other_methods():
     cells = [
-        cell("a, not measured", estimate(80.0), None, ("a",)),
-        cell("a", estimate(80.0), estimate(81.0), ("a",)),
-        cell("a, other rule", estimate(80.0), estimate(60.0), ("a",)),
-        cell("b", estimate(90.0), estimate(90.0), ("b",)),
-        cell("c", estimate(70.0), estimate(70.0), ("c",), "Not comparable, other data: x"),
+        cell("a, not measured", estimate(80.0), None, "a"),
+        cell("a", estimate(80.0), estimate(81.0), "a"),
+        cell("a, other rule", estimate(80.0), estimate(60.0), "a"),
+        cell("b", estimate(90.0), estimate(90.0), "b"),
+        cell("b, again", estimate(90.07), estimate(90.0), "b", printed_in="another paper"),
+        cell("b, another number", estimate(90.1), None, "b", printed_in="a third paper"),
+        cell("c", estimate(70.0), estimate(70.0), "c", "Not comparable, other data: x"),
     ]
     once = counted(cells)
-    assert [each.method for each in once] == ["a", "b", "c"]
-    assert mismatched(once, once) == {"better": 1, "worse": 1}
+    assert [each.method for each in once] == ["a", "b", "c", "b, another number"]
+    assert printed_again(cells) == (5, 1)
+    assert mismatched(once[:3], once[:3]) == {"better": 1, "worse": 1}
+
+
+def test_the_numbers_that_two_papers_or_two_tables_print_are_known(kept):
+    """DANK's default is printed again as tau = .01, and most of KNPL's scores by DANK's paper."""
+    cells = gather(kept)
+    assert printed_again(cells) == (595, 37)
+    own = {paper: [c for c in cells if c.paper == paper] for paper in ("DANK", "KNPL")}
+    assert {paper: printed_again(part)[1] for paper, part in own.items()} == {"DANK": 10, "KNPL": 0}
+    first, second = ({each.score for each in counted(part)} for part in own.values())
+    quantities = Counter(quantity for _, quantity, *_ in first & second)
+    assert quantities == {"accuracy": 20, "training accuracy": 7}
 
 
 def test_every_cell_that_differs_has_a_reason(kept):

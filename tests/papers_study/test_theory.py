@@ -35,7 +35,10 @@ def some_feasible(r, C):
 )
 @settings(max_examples=40, deadline=None)
 def test_the_gap_bounds_the_distance_from_the_optimum(kernel, C, eta, seed, share):
-    """(i) of `screening` holds at far and near points, with its consequences for u and v."""
+    """(i) of `screening` holds at far and near points, with its consequence for u.
+
+    Twice the quartic part would pass here; the next test attains it up to 2/3.
+    """
     K, c = kernel(X), 1 / (4 * eta)
     dual = without_intercept(box_dual(K, C, eta))
     best = smo.solve(dual, tol=1e-10).x[:-1]
@@ -47,6 +50,34 @@ def test_the_gap_bounds_the_distance_from_the_optimum(kernel, C, eta, seed, shar
     assert moved[0] + c / 2 * moved[1] <= gap + slack
     u = K @ beta
     assert (np.abs(u - K @ best) <= np.sqrt(gap * K.diagonal()) + np.sqrt(slack)).all()
+
+
+@pytest.mark.parametrize(("eta", "share"), [(np.inf, 1.0), (1e-12, 2 / 3)])
+def test_no_larger_multiple_of_the_distance_is_bounded(eta, share):
+    """One point with a gradient of 0 at C: the gap is attained, or its quartic part up to 2/3."""
+    quartic = np.isfinite(eta)
+    K, c = np.full((1, 1), 1e-9 if quartic else 1.0), 1 / (4 * eta)
+    C = (c * K[0, 0] ** 2) ** (-1 / 3) if quartic else 1.0  # the largest alpha with a gradient >= 0
+    dual = without_intercept(svc_dual(DenseRows(K), np.ones(1), C).with_quartic(c))
+    alpha = 0.99 * C
+    gap = dual.certificate(np.array([alpha, 0.0])).gap
+    moved = K[0, 0] * (C - alpha) ** 2 + c / 2 * K[0, 0] ** 2 * (C**2 - alpha**2) ** 2
+    assert moved == pytest.approx(share * gap, rel=0.02)
+
+
+def test_no_smaller_radius_is_safe():
+    """The second point is a support vector, nearer to the origin than the first, which is far off.
+
+    The gap of alpha = (C, 0) is C (C - 1), nearly the squared distance (C - 1)^2.
+    """
+    C, K = 10.0, np.outer([1.0, 0.9], [1.0, 0.9])
+    dual = without_intercept(svc_dual(DenseRows(K), np.ones(2), C))
+    gap = dual.certificate(np.array([C, 0.0, 0.0])).gap
+    assert gap == pytest.approx(C * (C - 1))
+    assert smo.solve(dual, tol=1e-10).x[1] > 1
+    u = K @ [C, 0.0]
+    assert not safe_zeros(u, np.ones(2), gap, K.diagonal()).any()
+    assert safe_zeros(u, np.ones(2), gap / 4, K.diagonal())[1]
 
 
 @every_kernel

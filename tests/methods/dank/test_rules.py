@@ -182,6 +182,17 @@ def test_the_rank_decreases_with_tau_and_satisfies_the_bound():
     assert ranks[-1] == 1
 
 
+def test_no_smaller_bound_on_the_rank_holds_for_all_kernels():
+    """For K = I and all coefficients at C, S - 11' is C^2/(4 eta) I; tau/2 is a little less."""
+    n, C, eta = 40, 0.5, 3.0
+    tau = 2 * 0.999 * C**2 / (4 * eta)
+    model = DANKClassifier(kernel="precomputed", C=C, eta=eta, tau=tau)
+    model.fit(np.eye(n), np.arange(n) % 2)
+    np.testing.assert_allclose(np.abs(model.kernel_.beta), C)
+    assert model.adaptation_.rank == n
+    assert 1 + n * C**2 / (4 * eta) / (tau / 2) == pytest.approx(n + 1, rel=1e-3)
+
+
 def test_decisions_of_a_fit_with_lanczos_are_certified():
     n = 350
     X, y = classification(n=n)

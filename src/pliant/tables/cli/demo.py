@@ -34,7 +34,7 @@ def demo(
 ) -> None:
     """Compare LAB-RBF with a tuned SVM, boosting and a forest, and write a report.
 
-    Both tables come from scikit-learn. The demo takes about 90 seconds.
+    Both tables come from scikit-learn.
     """
     parse_duration(budget)  # raise an error before any file is written
     try:

@@ -1,0 +1,218 @@
+"""The numbers of the README, the documentation and the changelog, with their sources.
+
+``python -m benchmarks.claims`` prints the share of the numbers of each page that have a source.
+
+docs/numbers/claims.toml has the *claims* of each page: phrases with fields in braces, and the
+source of each field. A source is a list: a constant of a module (``[module, name, form]``), the
+mean of a method over the sets of a study (``["papers", study, method, task, form]``), the group
+of a regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV
+table (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a
+part of the line above the table before ``>`` where rows repeat). The form is Python's, or one of
+`FORMS`. A phrase without fields states a definition, a setting that the code fixes, or the data
+of a publication: nothing that was measured. Code blocks and literals are no sentences; tests run
+the examples.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from papers.results import Results
+from papers.study import studies
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "docs" / "numbers" / "claims.toml"
+
+WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+)  # fmt: skip
+
+FORMS: dict[str, Callable[[Any], str]] = {
+    "word": lambda value: WORDS[int(value)],
+    "rows": lambda value: _rows(int(float(str(value).split()[0]))),
+    "percent": lambda value: f"{100 * value:.1f}",
+    "1": lambda value: value.split(", ")[0],
+    "2": lambda value: value.split(", ")[1],
+    "3": lambda value: value.split(", ")[2],
+    "mean": lambda value: value.partition("±")[0],
+    "milliseconds": lambda value: f"{1000 * value:.0f}",
+}
+"""Forms besides those of Python: a word, the number at the start of a text, parts, units."""
+
+
+def _rows(n: int) -> str:
+    return "a million" if n == 1_000_000 else f"{n:,}".replace(",", " ") if n >= 10_000 else str(n)
+
+
+NUMBER = re.compile(
+    rf"(?<![\w.])(?:\d[\d ]*(?:\.\d+)?|\.\d+|{'|'.join(WORDS[3:])}|millions?)(?![\w])",
+    re.IGNORECASE,
+)
+"""A number of a sentence; one and two are often articles or part of a definition."""
+
+NO_SENTENCES = re.compile(
+    r"``[^`]+``|:[\w:]+:`[^`]+`|`[^`]+`_*|https?://\S+|\]\([^)\s]*\)|[\w/-]+\.(?:png|csv|md|rst)\b"
+)
+"""Literals, links and names of files in a line."""
+
+BLOCKS = re.compile(
+    r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table).*|.*::)$"
+)
+"""The line before an indented block that is no text."""
+
+
+def sentences(text: str) -> str:
+    """Return a page without code, examples, formulas, options of directives and literals."""
+    kept, indent, fenced, example = [], -1, False, False
+    for line in text.splitlines():
+        depth = len(line) - len(line.lstrip())
+        fence = line.startswith("```")
+        fenced ^= fence
+        if indent >= 0 and line.strip() and depth <= indent:
+            indent = -1
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not (fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:", line)):
+            kept.append(line)
+        if indent < 0 and (block := BLOCKS.match(line)) and "list-table" not in line:
+            indent = len(block[1])
+    return NO_SENTENCES.sub(" ", "\n".join(kept))
+
+
+def claims(page: str) -> list[dict[str, Any]]:
+    """Return the claims of a page, such as "README.md"."""
+    found: list[dict[str, Any]] = tomllib.loads(FILE.read_text("utf-8")).get(page, [])
+    return found
+
+
+def phrase(claim: dict[str, Any]) -> str:
+    """Return the text of a claim with its fields filled in."""
+    fields = {name: value_of(source) for name, source in claim.items() if name != "text"}
+    return plain(claim["text"].format(**fields))
+
+
+def plain(text: str) -> str:
+    """Return a text in one line, without the zero before a decimal point."""
+    return re.sub(r"(?<![\d.])0(?=\.\d)", "", " ".join(text.split()))
+
+
+def value_of(source: Sequence[str]) -> str:
+    """Return the value of a field as text."""
+    *place, form = source
+    if place[0] == "text":
+        found = re.findall(place[2], (ROOT / place[1]).read_text("utf-8"))
+        if len(found) != 1:
+            raise KeyError(f"expected {place[2]!r} once in {place[1]}, got {len(found)} times")
+        value: Any = number_or_text(found[0])
+    elif place[0] == "papers":
+        value = mean_of_study(*place[1:])
+    elif len(place) == 2:
+        value = getattr(import_module(place[0]), place[1])
+    else:
+        value = cell(*place)
+    if form in FORMS:
+        return FORMS[form](value)
+    return format(value, form) if isinstance(value, int | float) else str(value)
+
+
+def cell(file: str, row: str, column: str) -> Any:
+    """Return a cell of a table in a stored file, as a number if it is one.
+
+    Raises
+    ------
+    KeyError
+        If not exactly one row matches, or the column is missing.
+    """
+    section, _, row = (part.strip() for part in row.rpartition(">"))
+    start = [part.strip() for part in row.split("|")]
+    found = [
+        dict(zip(reversed(header), reversed(cells), strict=True))  # the first of equal columns
+        for above, header, cells in table_rows(file)
+        if section in above and cells[: len(start)] == start
+    ]
+    if len(found) != 1:
+        raise KeyError(f"expected one row {row!r} in {file}, section {section!r}, got {len(found)}")
+    return number_or_text(found[0][column])
+
+
+def number_or_text(text: str) -> Any:
+    """Return a number if the text is one."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def mean_of_study(name: str, who: str, task: str) -> float:
+    """Return the mean score of a method over the sets of a study with a task ("" for all)."""
+    study = studies()[name]
+    found = Results(study, json.loads((ROOT / "papers" / "results" / f"{name}.json").read_text()))
+    sets = found.sets_of(task) if task else found.sets
+    return float(np.mean([found.mean(each, who) for each in sets]))
+
+
+@cache
+def table_rows(file: str) -> list[tuple[str, list[str], list[str]]]:
+    """Return the line above, header and cells of each row of the tables of a file."""
+    path = ROOT / file
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8", newline="") as lines:
+            header, *rows = csv.reader(lines)
+        return [("", header, row) for row in rows]
+    return list(_markdown_rows(path.read_text("utf-8")))
+
+
+def _markdown_rows(text: str) -> Iterator[tuple[str, list[str], list[str]]]:
+    above, header = "", None
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            above, header = line or above, None
+            continue
+        cells = [each.strip().replace("\\", "") for each in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if header is None:
+            header = cells
+        elif set("".join(cells)) - set("-: "):
+            yield above, header, cells
+
+
+def without_source(page: str) -> tuple[list[str], int]:
+    """Return the numbers of a page that no claim contains, and the number of all."""
+    text = plain(sentences((ROOT / page).read_text("utf-8")))
+    total = len(NUMBER.findall(text))
+    for claim in claims(page):
+        text = text.replace(plain(sentences(phrase(claim))), " ")
+    return [text[max(0, m.start() - 40) : m.end() + 20] for m in NUMBER.finditer(text)], total
+
+
+def pages() -> list[str]:
+    """Return the pages with sentences of the project about itself."""
+    docs = [*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "methods").glob("*.rst")]
+    names = sorted(path.relative_to(ROOT).as_posix() for path in docs)
+    return ["README.md", "CHANGELOG.md", *names]
+
+
+def main() -> None:
+    """Print the share of each page."""
+    groups: dict[str, list[int]] = {}
+    for page in pages():
+        missing, total = without_source(page)
+        group = groups.setdefault("docs" if "/" in page else page, [0, 0])
+        group[0] += total - len(missing)
+        group[1] += total
+        print(f"{page}: {total - len(missing)} of {total} numbers have a source")
+    for group, (known, total) in groups.items():
+        print(f"{group}: {known} of {total}, {100 * known / max(total, 1):.0f} %")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""The numbers in sentences are those of stored records and constants."""
+
+import json
+import re
+import tomllib
+
+import pytest
+
+claims = pytest.importorskip("benchmarks.claims", reason="benchmarks/ is not here")
+
+PAGES = list(tomllib.loads(claims.FILE.read_text("utf-8")))
+COMPLETE = ("README.md", "CHANGELOG.md")
+"""Pages whose numbers all have a source."""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_the_numbers_of_its_records(page):
+    text = claims.plain((claims.ROOT / page).read_text("utf-8"))
+    missing = [claims.phrase(claim) for claim in claims.claims(page)]
+    assert [phrase for phrase in missing if phrase not in text] == []
+
+
+@pytest.mark.parametrize("page", COMPLETE)
+def test_all_numbers_of_a_page_have_a_source(page):
+    missing, total = claims.without_source(page)
+    assert missing == []
+    assert total > 10
+
+
+def test_records_of_small_tables_have_command_computer_and_date():
+    folder = claims.FILE.parent
+    records = json.loads((folder / "records.json").read_text("utf-8"))
+    assert set(records) == {path.stem for path in folder.glob("*.csv")}
+    for name, record in records.items():
+        assert record["command"] == f"python -m benchmarks numbers {name}"
+        assert record["machine"]["packages"]["pliant"]
+        assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", record["date"])
+
+
+def test_a_wrong_number_and_a_number_without_source_are_found(tmp_path, monkeypatch):
+    (tmp_path / "page.md").write_text("Of 20 tables, three took 0.5 s; `n = 7` and 41 others.")
+    (tmp_path / "table.md").write_text("# Head\n\n| a | b |\n| - | -: |\n| x | 0.52 |\n| y | 3 |\n")
+    (tmp_path / "claims.toml").write_text(
+        '[["page.md"]]\ntext = "{few} took {s} s"\n'
+        'few = ["table.md", "Head > y", "b", "word"]\ns = ["table.md", "x", "b", ".1f"]\n'
+        '[["page.md"]]\ntext = "Of 20 tables"\n'
+    )
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    monkeypatch.setattr(claims, "FILE", tmp_path / "claims.toml")
+    first, _ = claims.claims("page.md")
+    assert claims.phrase(first) == "three took .5 s"
+    missing, total = claims.without_source("page.md")
+    assert (len(missing), total) == (1, 4)
+    assert "41 others" in missing[0]
+    with pytest.raises(KeyError, match="expected one row 'z'"):
+        claims.cell("table.md", "z", "b")
