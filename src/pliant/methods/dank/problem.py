@@ -38,7 +38,6 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pliant.core.blocks import row_blocks
-from pliant.core.loops import compiled
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual, Rows
@@ -374,18 +373,14 @@ def _compress(
     s = len(support)
     core = np.empty((s + 1, s + 1))
     for rows in row_blocks(s, s, BLOCK_ENTRIES):
-        _adapted_block(core[rows, :s], between(support[rows], support), c * beta[rows], beta)
+        inner = core[rows, :s]
+        inner[:] = between(support[rows], support)
+        inner *= (c * beta[rows])[:, None]
+        inner *= beta
+        inner += 1.0
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
     return core
-
-
-@compiled
-def _adapted_block(out: Array, gram: Array, left: Array, right: Array) -> None:
-    """Write 1 + left_i K_ij right_j to `out`."""
-    for i in range(left.size):
-        for j in range(right.size):
-            out[i, j] = left[i] * gram[i, j] * right[j] + 1.0
 
 
 class Eigenpairs(NamedTuple):

@@ -173,7 +173,8 @@ class WorkingBlock:
     ) -> None:
         self._rows, self._indices, self._pause = problem.rows, indices, pause
         some: Any = slice(None) if indices is None else indices
-        self.diagonal: Array = problem.rows.diagonal()[some]
+        # a copy: numba would compile the loops again for an array that cannot be written to
+        self.diagonal: Array = problem.rows.diagonal()[some].copy()
         self.linear: Array = problem.linear[some]
         self.lower, self.upper = problem.lower[some], problem.upper[some]
         self.epsilon: Array = problem.tube[some]
@@ -216,7 +217,7 @@ def _fenchel_terms(
     terms = np.empty(beta.size)
     for i in range(beta.size):
         r = residual[i] - b
-        above, below = np.maximum(r - epsilon[i], 0.0), np.maximum(-r - epsilon[i], 0.0)
+        above, below = max(r - epsilon[i], 0.0), max(-r - epsilon[i], 0.0)
         loss = upper[i] * above - lower[i] * below
         terms[i] = loss + epsilon[i] * abs(beta[i]) - beta[i] * r
     return terms
@@ -307,7 +308,6 @@ def _is_feasible(point: Array, lower: Array, upper: Array) -> bool:
     return abs(total) <= 1e-12 * reach
 
 
-@compiled
 def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array) -> float:
     """Return the exact minimiser b of sum_i loss_i(residual_i - b).
 
@@ -315,6 +315,15 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array) 
     residual_i - epsilon_i and by -lower_i at residual_i + epsilon_i. If the minimisers form an
     interval, return its midpoint, or its finite end if unbounded. Return 0 if every loss is zero.
     """
+    breaks, rises = _breakpoints(residual, lower, upper, epsilon)
+    return _flat_middle(breaks, rises, np.argsort(breaks), float(upper.sum()))
+
+
+@compiled
+def _breakpoints(
+    residual: Array, lower: Array, upper: Array, epsilon: Array
+) -> tuple[Array, Array]:
+    """Return the breakpoints of the sum of `best_intercept`, and the rises of its slope there."""
     # As b grows, the loss above the tube vanishes at residual - epsilon, and the loss below
     # starts at residual + epsilon. A zero bound means no loss on that side.
     breaks, rises, count = np.empty(2 * upper.size), np.empty(2 * upper.size), 0
@@ -325,16 +334,26 @@ def best_intercept(residual: Array, lower: Array, upper: Array, epsilon: Array) 
         if lower[i] < 0.0:
             breaks[count], rises[count] = residual[i] + epsilon[i], -lower[i]
             count += 1
-    if count == 0:
+    return breaks[:count], rises[:count]
+
+
+@compiled
+def _flat_middle(breaks: Array, rises: Array, order: Indices, steepest: float) -> float:
+    """Return the middle of the interval between breakpoints where the slope is zero.
+
+    The slope is -`steepest` before the first breakpoint. Return 0 without breakpoints.
+    """
+    if breaks.size == 0:
         return 0.0
-    order = np.argsort(breaks[:count])
-    full, tiny, total = upper.sum(), 1e-12 * rises[:count].sum(), 0.0
-    first = last = count - 1  # the ends of the interval where the slope is 0
-    for k in range(count):  # the slope is `total - full` after breakpoint k
-        total += rises[order[k]]
-        if total - full >= -tiny:
+    tiny, total = 0.0, 0.0
+    for rise in rises:
+        tiny += 1e-12 * rise
+    first = last = breaks.size - 1
+    for k in range(breaks.size):
+        total += rises[order[k]]  # the slope after this breakpoint is `total - steepest`
+        if total - steepest >= -tiny:
             first = min(first, k)
-        if total - full > tiny:
+        if total - steepest > tiny:
             last = k
             break
     return 0.5 * (breaks[order[first]] + breaks[order[last]])
