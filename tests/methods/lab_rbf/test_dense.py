@@ -244,7 +244,7 @@ def test_conjugate_gradients_solve_the_system(monkeypatch, n, goal):
     monkeypatch.setattr(constants, "DENSE_RANK", 40)
     monkeypatch.setattr(constants, "DENSE_RESIDUAL", goal)
     lazy, K, noise, y = system(n)
-    c, system_matrix = lazy.solve(noise, y), K + np.diag(noise)
+    c, system_matrix = lazy.solve(noise, y, loss=1.0), K + np.diag(noise)
     exact = np.linalg.solve(system_matrix, y)
     residual = np.linalg.norm(system_matrix @ c - y, axis=0)
     eigenvalues = np.linalg.eigvalsh(system_matrix)
@@ -255,7 +255,27 @@ def test_conjugate_gradients_solve_the_system(monkeypatch, n, goal):
     assert (np.linalg.norm(c - exact, axis=0) <= limit / eigenvalues[0]).all()
 
 
+@pytest.mark.parametrize("loss", [1e-4, 1e-6])
+def test_the_residual_adds_at_most_a_tenth_of_the_held_out_loss(monkeypatch, loss):
+    monkeypatch.setattr(constants, "DENSE_FACTORED", 0)
+    lazy, K, noise, y = system(130)
+    residual = (K + np.diag(noise)) @ lazy.solve(noise, y, loss) - y
+    squares = (residual**2).sum(axis=0) / (y**2).sum(axis=0)
+    assert (squares <= 0.1 * loss).all()
+
+
+def test_a_factorization_replaces_iterations_that_do_not_converge(monkeypatch):
+    monkeypatch.setattr(constants, "DENSE_RANK", 1)
+    monkeypatch.setattr(constants, "DENSE_STEPS", 3)
+    lazy, K, noise, y = system(130, alpha=1e-4)
+    expected = lazy.solve_directly(noise, y)
+    np.testing.assert_array_equal(lazy.solve(noise, y, loss=1.0), expected)
+    residual = np.linalg.norm((K + np.diag(noise)) @ expected - y, axis=0)
+    assert (residual <= 1e-8 * np.linalg.norm(y, axis=0)).all()
+
+
 def test_the_noise_grows_until_conjugate_gradients_converge(monkeypatch):
+    monkeypatch.setattr(constants, "DENSE_FACTORED", 0)
     monkeypatch.setattr(constants, "DENSE_RANK", 1)
     monkeypatch.setattr(constants, "DENSE_STEPS", 3)
     tried, precondition = [], DenseGram._preconditioner
@@ -266,7 +286,7 @@ def test_the_noise_grows_until_conjugate_gradients_converge(monkeypatch):
 
     monkeypatch.setattr(DenseGram, "_preconditioner", precondition_and_record)
     lazy, K, noise, y = system(130, alpha=1e-4)
-    c = lazy.solve(noise, y)
+    c = lazy.solve(noise, y, loss=1.0)
     assert len(tried) > 1
     for k, each in enumerate(tried):
         np.testing.assert_allclose(each, 10.0**k * noise, rtol=1e-12)
@@ -278,7 +298,7 @@ def test_the_noise_grows_until_conjugate_gradients_converge(monkeypatch):
 def test_conjugate_gradients_end_for_a_target_of_zero():
     lazy, _, noise, y = system(40)
     y[:, 0] = 0.0
-    c = lazy.solve(noise, y)
+    c = lazy.solve(noise, y, loss=1.0)
     np.testing.assert_array_equal(c[:, 0], 0.0)
     assert np.isfinite(c).all()
 

@@ -37,7 +37,7 @@ def peak(call):
 )
 def test_memory_does_not_grow_with_the_rows(monkeypatch, extension, learner, way):
     monkeypatch.setattr("pliant.core.blocks.BLOCK_ENTRIES", 2000)
-    monkeypatch.setattr("pliant.core.linalg.BLOCK_ENTRIES", 2000)
+    monkeypatch.setattr("pliant.core.distances.BLOCK_ENTRIES", 2000)
     few = np.random.default_rng(0).normal(size=(400, 2))
     many = np.tile(few, (3, 1))  # so many that what a process keeps is negligible
     model = learner(extension=extension, **way).fit(X, Y)

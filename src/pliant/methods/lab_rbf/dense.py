@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.special import softmax
 
@@ -224,9 +223,9 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     # The coefficients solve (K + diag(alpha / s_i)) c = y.
     gram = DenseGram(u @ A, math.sqrt(share) * u, basis.kernel_.profile)
     if len(u) > constants.DENSE_DIRECT:
-        c = gram.solve(noise, y)
+        c = gram.solve(noise, y, max(1.0 - basis.validation_score_, constants.TINY))
     else:
-        c = cho_solve(cho_factor(gram.matrix() + np.diag(noise), lower=True), y)
+        c = gram.solve_directly(noise, y)
     return np.vstack([c, share * u.T @ c]), table.mean  # sum_i c_i share u(x)'u(x_i) = u(x)'v
 
 

@@ -8,6 +8,7 @@ N^-1 - N^-1 F (I + F'N^-1 F)^-1 F'N^-1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -41,11 +42,23 @@ class DenseGram:
         K[np.diag_indices_from(K)] = 1.0 + np.einsum("ij,ij->i", self.X, self.X)
         return K
 
-    def solve(self, noise: Array, y: Array) -> Array:
+    def solve_directly(self, noise: Array, y: Array) -> Array:
+        """Solve (K + diag(noise)) c = y by a Cholesky factorization in float64."""
+        K = self.matrix()
+        K[np.diag_indices_from(K)] += noise
+        return np.asarray(cho_solve(cho_factor(K, lower=True, overwrite_a=True), y))
+
+    def solve(self, noise: Array, y: Array, loss: float) -> Array:
         """Solve (K + diag(noise)) c = y, with y of shape (n, q), to single precision.
 
-        The noise is multiplied by 10 until conjugate gradients converge.
+        A relative residual of r changes the predictions by at most r |y|, and adds up to r^2 to the
+        relative squared error. So r^2 is at most a tenth of the held-out `loss`. Where conjugate
+        gradients do not converge, a Cholesky factorization replaces them, or the noise is
+        multiplied by 10 if there are too many rows.
         """
+        harmless = constants.DENSE_RESIDUAL_SHARE * math.sqrt(loss)
+        goal = min(constants.DENSE_RESIDUAL, harmless)
+        most = max(goal, min(constants.DENSE_MAX_RESIDUAL, harmless))
         n, step = len(y), constants.DENSE_BLOCK
         slices = [slice(low, min(low + step, n)) for low in range(0, n, step)]
         blocks = [
@@ -64,9 +77,11 @@ class DenseGram:
             return product
 
         while True:
-            c, residual = conjugate_gradients(times, self._preconditioner(noise), y)
-            if residual <= constants.DENSE_MAX_RESIDUAL or noise.max() >= len(y):
+            c, residual = conjugate_gradients(times, self._preconditioner(noise), y, goal)
+            if residual <= most or noise.max() >= len(y):
                 return c
+            if n <= constants.DENSE_FACTORED:
+                return self.solve_directly(noise, y)
             noise = 10.0 * noise  # rounding errors of K may exceed a small noise
 
     def _preconditioner(self, noise: Array) -> Callable[[Array], Array]:
@@ -90,19 +105,18 @@ class DenseGram:
 
 
 def conjugate_gradients(
-    times: Callable[[Array], Array], inverse: Callable[[Array], Array], y: Array
+    times: Callable[[Array], Array], inverse: Callable[[Array], Array], y: Array, goal: float
 ) -> tuple[Array, float]:
     """Solve A c = y for all columns of y, given products with A and a preconditioner.
 
-    Return c and the largest relative residual of a column.
+    It ends at the relative residual `goal`. Return c and the largest relative residual of a column.
     """
     c, r = np.zeros_like(y), y.copy()
     sizes = np.maximum(np.linalg.norm(y, axis=0), constants.TINY)
-    goal = constants.DENSE_RESIDUAL * sizes
     d = z = inverse(r)
     rz = np.einsum("ij,ij->j", r, z)
     for _ in range(constants.DENSE_STEPS):
-        active = (np.linalg.norm(r, axis=0) > goal) & (rz > 0.0)
+        active = (np.linalg.norm(r, axis=0) > goal * sizes) & (rz > 0.0)
         if not active.any():
             break
         Ad = times(d)
