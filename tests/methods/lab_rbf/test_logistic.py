@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
 
 from pliant.methods.lab_rbf import logistic
 from pliant.methods.lab_rbf.logistic import PenalisedLogLoss, WhitenedLogLoss, logistic_path
@@ -90,9 +89,7 @@ def test_the_whitened_objective_is_the_objective():
     point = plain.evaluate(W)
     assert value == pytest.approx(point.value, rel=1e-6)
     np.testing.assert_allclose(R @ gradient, point.gradient, atol=1e-5)
-    error = check_grad(
-        lambda w: plain.evaluate(w.reshape(9, 12)).value,
-        lambda w: plain.evaluate(w.reshape(9, 12)).gradient.ravel(),
-        W.ravel(),
-    )
-    assert error < 1e-4
+    for seed in range(5):  # central differences along random directions
+        step = 1e-5 * np.random.default_rng(seed).normal(size=W.shape)
+        rise = plain.evaluate(W + step).value - plain.evaluate(W - step).value
+        assert rise / 2.0 == pytest.approx(float((point.gradient * step).sum()), rel=1e-5)
