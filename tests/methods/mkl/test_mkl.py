@@ -46,7 +46,7 @@ def test_uniform_matches_svr_on_the_mean_kernel():
     ]
     model = MKLRegressor(
         [Precomputed(gram) for gram in grams], weights="uniform", C=3.0, epsilon=0.05,
-        scale_target=False, normalize=False, tol=1e-13,
+        scale_target=False, normalize=False, tol=1e-12,
     ).fit(np.arange(60)[:, None], y)  # fmt: skip
     mean = np.mean(grams, axis=0)
     svr = SVR(kernel="precomputed", C=3.0, epsilon=0.05, tol=1e-12).fit(mean, y)
