@@ -504,9 +504,13 @@ def test_without_time_for_folds_members_score_the_rows_that_they_held_out(task, 
     assert found.model.predict(X).shape == (150,)
 
 
-def test_members_do_not_score_rows_of_groups_or_of_time(sample, short_of_time):
-    grouped = replace(sample, groups=np.arange(60) % 12)
-    found = fit_within(600.0, grouped, PROTOCOL, 1)
+@pytest.mark.parametrize("kind", ["groups", "a rare class"])
+def test_members_do_not_score_rows_of_groups_and_of_rare_classes(kind, sample, short_of_time):
+    if kind == "groups":
+        given = replace(sample, groups=np.arange(60) % 12)
+    else:
+        given = Sample.of(sample.X, np.where(np.arange(60) < 1, 7, sample.y))
+    found = fit_within(600.0, given, PROTOCOL, 1)
     assert found.result is None
     assert "suffices for LAB-RBF alone" in found.note
     assert not short_of_time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -74,7 +75,26 @@ def test_chi2_without_ties_matches_scipy():
 
 def test_same_order_on_all_data_sets():
     found = friedman_test([[1, 2, 3], [4, 5, 6], [7, 8, 9]])
-    assert (found.statistic, found.p_value, found.chi2) == (math.inf, 0.0, 6.0)
+    assert (found.statistic, found.chi2) == (math.inf, 6.0)
+
+
+@pytest.mark.parametrize(("n_sets", "k"), [(2, 3), (2, 4), (3, 3)])
+def test_the_p_value_of_equal_orders_is_their_share_of_all_orders(n_sets, k):
+    """Enumerate the orders of the other data sets: only one of them has so large a chi2."""
+    scores = np.tile(np.arange(k), (n_sets, 1))
+    orders = product(permutations(range(k)), repeat=n_sets - 1)
+    values = [friedman_test([scores[0], *each]).chi2 for each in orders]
+    found = friedman_test(scores)
+    share = np.mean(np.array(values) >= found.chi2 - 1e-9)
+    assert found.p_value == pytest.approx(share, rel=1e-12)
+
+
+def test_methods_differ_without_a_pair_that_does():
+    said = across(results_of([[0.6, 0.9, 0.7, 0.8]] * 2)).sentence()
+    assert "differ significantly (Friedman's test, p = 0.0417)" in said
+    assert said.endswith("but no two ranks are more than 3.3 apart, which would be significant.")
+    said = across(results_of([[0.6, 0.9, 0.7, 0.8]] * 4)).sentence()
+    assert said.endswith("and ranks more than 2.3 apart differ significantly.")
 
 
 @settings(deadline=None, max_examples=50)
@@ -120,7 +140,7 @@ def test_demsar_example_and_to_dict():
 @pytest.mark.parametrize(
     ("scores", "words"),
     [
-        ([[0.8, 0.9, 0.7]] * 2, "; DANK has the best average rank, 1.0, "),
+        ([[0.8, 0.9, 0.7]] * 4, "; DANK has the best average rank, 1.0, "),
         ([[0.8, 0.9, 0.7], [0.9, 0.8, 0.7]], " and DANK have the best average rank, 1.5."),
     ],
 )

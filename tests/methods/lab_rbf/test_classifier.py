@@ -11,6 +11,7 @@ from pliant import LABRBFClassifier
 from pliant.core.progress import Deadline, FitProgress
 from pliant.exceptions import ModelFileError
 from pliant.methods.lab_rbf import classifier, dense, logistic
+from pliant.methods.lab_rbf.collection import build_table
 from pliant.methods.lab_rbf.constants import DENSE_LOGISTIC, LOGISTIC_ALPHAS
 from pliant.persistence import save
 from tests.methods.lab_rbf.building import build
@@ -257,7 +258,7 @@ def test_a_sample_of_each_class_is_not_held_out():
     points, y = table(n=40, classes=2)
     y[:5] = [2, 3, 3, 4, 4]
     model = quick()
-    prepared, _ = model._build_table(points, y, None)
+    prepared, _ = build_table(points, y, None, model._encode_arrays, seed=0)
     deadline = Deadline(FitProgress(model, points, y), None)
     classes = np.unique(y, return_inverse=True)[1]
     trainer = model._build_trainer(prepared, deadline, classifier._squared_error, classes=classes)
@@ -270,7 +271,8 @@ def test_a_sample_of_each_class_is_not_held_out():
 
 
 def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
-    prepared, _ = (model := quick())._build_table(X3, Y3, None)
+    model = quick()
+    prepared, _ = build_table(X3, Y3, None, model._encode_arrays, seed=0)
     deadline = Deadline(FitProgress(model, X3, Y3), None)
     trainer = model._build_trainer(prepared, deadline, classifier._squared_error, classes=Y3)
     order = np.random.RandomState(5).permutation(120)
@@ -283,7 +285,8 @@ def test_the_first_rows_are_held_out_unless_a_class_lacks_others():
     ("n_members", "rounds"), [(10, [5, 5]), (6, [5, 1]), (4, [3, 1]), (1, [1])]
 )
 def test_consecutive_members_hold_out_different_rows(n_members, rounds):
-    prepared, _ = (model := quick(n_members=n_members))._build_table(X3, Y3, None)
+    model = quick(n_members=n_members)
+    prepared, _ = build_table(X3, Y3, None, model._encode_arrays, seed=0)
     deadline = Deadline(FitProgress(model, X3, Y3), None)
     trainer = model._build_trainer(prepared, deadline, classifier._squared_error, classes=Y3)
     parts = [trainer._split(120, k).held_out for k in range(sum(rounds))]

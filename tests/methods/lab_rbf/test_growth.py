@@ -50,7 +50,8 @@ def test_all_rows_of_a_collection_limit_the_growth(grows, monkeypatch):
     da = pytest.importorskip("dask.array")
     monkeypatch.setattr(collection, "SAMPLE_ROWS", 650)
     monkeypatch.setattr(constants, "GROWTH_COST", 700 * 450.0**2)
-    table, _ = LABRBFRegressor()._build_table(da.from_array(X), da.from_array(y), None)
+    rows, encode = (da.from_array(X), da.from_array(y)), LABRBFRegressor()._encode_arrays
+    table, _ = collection.build_table(*rows, None, encode, seed=None)
     assert len(table) < 700
     assert LABRBFRegressor()._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 450
 

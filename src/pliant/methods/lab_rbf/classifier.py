@@ -134,7 +134,11 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         state = self._warm_start_state()
         forget_fit(self)
         check_parameters(self)
-        table, _ = self._build_table(X, y, sample_weight)
+        encode, encoder = self._encode_arrays, self._label_encoder
+        seed, relative = self.random_state, self.alpha == "auto"
+        table, _ = build_table(
+            X, y, sample_weight, encode, seed=seed, encoder=encoder, relative=relative
+        )
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
@@ -179,28 +183,16 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        table, _ = self._build_table(X, y, sample_weight, refit=True)
+        encode, encoder = partial(self._encode_arrays, refit=True), self._label_encoder
+        table, _ = build_table(X, y, sample_weight, encode, seed=self.random_state, encoder=encoder)
         members = self._widened(table)
         self._store_refit(table, members, _logistic_fits(members, table))
         return self
 
-    def _build_table(
-        self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
-    ) -> tuple[Table, Table | None]:
-        """Build the table of the training rows; `refit` keeps the classes.
-
-        Automatic penalties are proportional to the mean weight, so that its size has no effect.
-        """
-        encode, relative = partial(self._encode_arrays, refit=refit), self.alpha == "auto"
-        seed, relative = self.random_state, relative and not refit
-        return build_table(
-            X, y, sample_weight, encode, seed=seed, relative=relative, encoder=self._label_encoder
-        )
-
     def _encode_arrays(
-        self, X: Any, y: Any, sample_weight: Any, *, refit: bool
+        self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
     ) -> tuple[Table, None]:
-        """Validate arrays, and encode the labels."""
+        """Validate arrays, and encode the labels; `refit` keeps the classes."""
         n_min, reset = 1 if refit else 2, not refit
         X, y = validate_data(self, X, y, dtype=FLOAT_TYPES, ensure_min_samples=n_min, reset=reset)
         used, weights, X, y = positive_rows(check_weights(sample_weight, X), X, y)

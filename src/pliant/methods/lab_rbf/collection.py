@@ -110,12 +110,13 @@ def build_table(
     encode_arrays: Callable[..., tuple[Table, Table | None]],
     *,
     seed: Any,
-    relative: bool,
     encoder: Callable[[Any], Encode] | None = None,
+    relative: bool = False,
 ) -> tuple[Table, Table | None]:
     """Build the tables of the training rows and the calibration rows of arrays or a collection.
 
-    `encode_arrays` validates arrays and splits them; for the others, see `draw_sample`.
+    `encode_arrays` validates arrays and splits them; for the others, see `draw_sample`. Automatic
+    penalties are proportional to the mean weight: only the ratios of the weights matter then.
     """
     if not is_collection(X):
         table, reserved = encode_arrays(X, y, sample_weight)

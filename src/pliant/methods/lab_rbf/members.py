@@ -181,7 +181,7 @@ class FitState(NamedTuple):
 
 
 class HeldOut(NamedTuple):
-    """Predictions of rows by members that held them out, as accurate as those of the model.
+    """Predictions of rows by the members that held them out.
 
     They are numbers of shape (n, n_outputs), or probabilities of shape (n, n_classes).
     """

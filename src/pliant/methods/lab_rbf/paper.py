@@ -195,7 +195,7 @@ class LABRBFPaperRegressor(CallbackSupport, RegressionModel):
         forget_fit(self)
         check_parameters(self)
         seed = self.random_state
-        table, _ = build_table(X, y, sample_weight, self._encode_arrays, seed=seed, relative=False)
+        table, _ = build_table(X, y, sample_weight, self._encode_arrays, seed=seed)
         self.target_low_, self.target_high_ = table.target_range
         self.target_unit_ = None
         progress = FitProgress(self, X, y)

@@ -152,7 +152,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         state = self._warm_start_state()
         forget_fit(self)
         check_parameters(self)
-        table, calibration = self._build_table(X, y, sample_weight)
+        encode, seed, relative = self._encode_arrays, self.random_state, self.alpha == "auto"
+        table, calibration = build_table(X, y, sample_weight, encode, seed=seed, relative=relative)
         self.target_low_, self.target_high_ = table.target_range
         if state is not None:
             self._check_warm_start(state)
@@ -206,7 +207,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        table, _ = self._build_table(X, y, sample_weight, refit=True)
+        encode = partial(self._encode_arrays, refit=True)
+        table, _ = build_table(X, y, sample_weight, encode, seed=self.random_state)
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None
@@ -218,21 +220,10 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self._store_refit(table, local + dense, coefficients)
         return self
 
-    def _build_table(
+    def _encode_arrays(
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
     ) -> tuple[Table, Table | None]:
-        """Build the tables of training and calibration rows; `refit` keeps the number of outputs.
-
-        Automatic penalties are proportional to the mean weight, so that its size has no effect.
-        """
-        encode, relative = partial(self._encode_arrays, refit=refit), self.alpha == "auto"
-        seed, relative = self.random_state, relative and not refit
-        return build_table(X, y, sample_weight, encode, seed=seed, relative=relative)
-
-    def _encode_arrays(
-        self, X: Any, y: Any, sample_weight: Any, *, refit: bool
-    ) -> tuple[Table, Table | None]:
-        """Validate arrays, and reserve the calibration rows."""
+        """Validate arrays, and reserve calibration rows; `refit` keeps the number of outputs."""
         X, Y = self._validate_arrays(X, y, reset=not refit)
         table, reserved = Table.from_arrays(X, Y, sample_weight), None
         if refit:

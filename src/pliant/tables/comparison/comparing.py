@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
 import time
@@ -277,16 +278,14 @@ def fit_within(
         warm_up(jobs)
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start
-    left = None if budget is None else (budget - spent) * jobs
-    given = list[Record]()
-    slow = left is not None and not _has_time_for_folds(protocol.folds, spent, left)
-    if not problem and budget is not None and slow:
+    limit, given = math.inf if budget is None else budget, list[Record]()
+    if not problem and not _has_time_for_folds(protocol.folds, spent, (limit - spent) * jobs):
         protocol = replace(protocol, folds=min(protocol.folds, 3))
-        if spent < LATE * budget:
+        if spent < LATE * limit:
             given = held_out_records(sample, protocol, first, at=spent)
         if not given:
             problem = (
-                f"a budget of {seconds(budget)} suffices for LAB-RBF alone, which took "
+                f"a budget of {seconds(limit)} suffices for LAB-RBF alone, which took "
                 f"{seconds(spent)}: a comparison with other methods needs a larger one"
             )
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)

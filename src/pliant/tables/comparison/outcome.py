@@ -363,6 +363,8 @@ class Across:
         if p < LEVEL:
             apart = f"{self.critical_difference:.1f}"
             differ, far = "differ", f", and ranks more than {apart} apart differ significantly"
+            if self.ranks.max() - self.ranks.min() <= self.critical_difference:
+                far = f", but no two ranks are more than {apart} apart, which would be significant"
         equal = np.isclose(self.ranks, self.ranks[0], rtol=0, atol=1e-9)
         best = [entry.title for entry in compress(self.methods, equal)]
         return (

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import exp, inf, lgamma, sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -195,8 +195,9 @@ def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
     """Test whether k methods are equivalent on average, by F = (N - 1) chi2 / (N (k - 1) - chi2).
 
     If they are equivalent, F follows Fisher's distribution with k - 1 and (k - 1) (N - 1) degrees
-    of freedom. As in Demšar's paper, chi2 is not corrected for ties. If all data sets rank the
-    methods in the same order, F is infinite and the p-value is 0.
+    of freedom. As in Demšar's paper, chi2 is not corrected for ties. The p-value is at least the
+    probability that all data sets rank equivalent methods in the same order, k!^(1 - N): then F is
+    infinite, and for few data sets Fisher's distribution gives smaller values.
 
     Parameters
     ----------
@@ -216,7 +217,9 @@ def friedman_test(scores: npt.ArrayLike) -> FriedmanTest:
     left = n_sets * (k - 1) - chi2
     statistic = (n_sets - 1) * chi2 / left if left > 1e-9 else inf
     degrees = (k - 1, (k - 1) * (n_sets - 1))
-    return FriedmanTest(statistic, float(stats.f.sf(statistic, *degrees)), chi2, degrees, ranks)
+    least = exp((1 - n_sets) * lgamma(k + 1))
+    p_value = max(float(stats.f.sf(statistic, *degrees)), least)
+    return FriedmanTest(statistic, p_value, chi2, degrees, ranks)
 
 
 def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
