@@ -2,15 +2,21 @@
 
 ``python -m benchmarks.claims`` prints the share of the numbers of each page that have a source.
 
-docs/numbers/claims.toml has the *claims* of each page: phrases with fields in braces, and the
-source of each field. A source is a list: a constant of a module (``[module, name, form]``), the
-mean of a method over the sets of a study (``["papers", study, method, task, form]``), the group
-of a regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV
-table (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a
-part of the line above the table before ``>`` where rows repeat). The form is Python's, or one of
-`FORMS`. A phrase without fields states a definition, a setting that the code fixes, or the data
-of a publication: nothing that was measured. Code blocks and literals are no sentences; tests run
-the examples.
+docs/numbers/claims.toml has the phrases of each page (or of several, separated by ", "):
+
+* ``measured``: a phrase with fields in braces, and the source of each field. A source is a list: a
+  constant of a module or the default of a parameter (``[module, name, form]``), the mean of a
+  method over the sets of a study (``["papers", study, method, task, form]``), the group of a
+  regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV table
+  (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a part of
+  the line above the table before ``>`` where rows repeat). ``file`` is the file of all cells. With
+  ``each``, the phrase occurs once for each of its tables, which replace ``<name>`` in all texts.
+  The form is Python's, or one of `FORMS`.
+* ``stated``: phrases without fields, for a definition, a setting that the code fixes, or data of a
+  publication: nothing that was measured.
+
+Code, literals, formulas, examples (which tests run) and references such as "Theorem 4" are no
+numbers of a sentence.
 """
 
 from __future__ import annotations
@@ -22,6 +28,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +68,16 @@ NUMBER = re.compile(
 )
 """A number of a sentence; one and two are often articles or part of a definition."""
 
-NO_SENTENCES = re.compile(
-    r"``[^`]+``|:[\w:]+:`[^`]+`|`[^`]+`_*|https?://\S+|\]\([^)\s]*\)|[\w/-]+\.(?:png|csv|md|rst)\b"
+REFERENCE = (
+    r"(?:[Tt]heorem|[Aa]lgorithm|[Ll]emma|[Cc]orollary|[Pp]roposition|[Ff]igure|[Ss]ection|[Ee]quation"
+    r"|[Pp]roblem|[Cc]ondition|Table|Eq\.|JMLR|AAAI|NIPS|Python)s?"
 )
-"""Literals, links and names of files in a line."""
+NO_SENTENCES = re.compile(
+    rf"{REFERENCE}\s+\(?\d[\d.]*[a-z]?\)?(?:(?:,| and| to|, and)\s+\(?\d+[a-z]?\)?(?!\w| %))*"
+    r"|(?<=[(, ])(?:19|20)\d\d\)|arXiv:[\d.]+"
+    r"|``[^`]+``|:[\w:]+:`[^`]+`|`[^`]+`_*|https?://\S+|\]\([^)\s]*\)|[\w/-]+\.(?:png|csv|md|rst)\b"
+)
+"""References, years in parentheses, literals, links and names of files in a line."""
 
 BLOCKS = re.compile(
     r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table).*|.*::)$"
@@ -90,9 +103,39 @@ def sentences(text: str) -> str:
 
 
 def claims(page: str) -> list[dict[str, Any]]:
-    """Return the claims of a page, such as "README.md"."""
-    found: list[dict[str, Any]] = tomllib.loads(FILE.read_text("utf-8")).get(page, [])
+    """Return the claims of a page, such as "README.md": those with fields come first."""
+    found: list[dict[str, Any]] = []
+    for pages, listed in contents().items():
+        if page in pages.split(", "):
+            found += [each for claim in listed.get("measured", []) for each in repeated(claim)]
+    for pages, listed in contents().items():
+        if page in pages.split(", "):
+            found += [{"text": text} for text in listed.get("stated", [])]
     return found
+
+
+@cache
+def contents() -> dict[str, dict[str, Any]]:
+    """Return claims.toml."""
+    return tomllib.loads(FILE.read_text("utf-8"))
+
+
+def repeated(claim: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return a claim for each of its tables, with the file in each source."""
+    file = claim.get("file")
+    for names in claim.get("each", [{}]):
+        one = {"text": filled(claim["text"], names)}
+        for field in claim.keys() - {"text", "file", "each"}:
+            source = [filled(part, names) for part in claim[field]]
+            one[field] = [file, *source] if file and len(source) == 3 else source
+        yield one
+
+
+def filled(text: str, names: dict[str, str]) -> str:
+    """Return a text with ``<name>`` replaced by its value."""
+    for name, value in names.items():
+        text = text.replace(f"<{name}>", value)
+    return text
 
 
 def phrase(claim: dict[str, Any]) -> str:
@@ -117,12 +160,21 @@ def value_of(source: Sequence[str]) -> str:
     elif place[0] == "papers":
         value = mean_of_study(*place[1:])
     elif len(place) == 2:
-        value = getattr(import_module(place[0]), place[1])
+        value = constant(*place)
     else:
         value = cell(*place)
     if form in FORMS:
         return FORMS[form](value)
     return format(value, form) if isinstance(value, int | float) else str(value)
+
+
+def constant(module: str, name: str) -> Any:
+    """Return a constant of a module or class, or the default of a parameter, such as "f.x"."""
+    value: Any = import_module(module)
+    for part in name.split("."):
+        found = getattr(value, part, None)
+        value = signature(value).parameters[part].default if found is None else found
+    return value
 
 
 def cell(file: str, row: str, column: str) -> Any:

@@ -2,13 +2,12 @@
 
 import json
 import re
-import tomllib
 
 import pytest
 
 claims = pytest.importorskip("benchmarks.claims", reason="benchmarks/ is not here")
 
-PAGES = list(tomllib.loads(claims.FILE.read_text("utf-8")))
+PAGES = claims.pages()
 COMPLETE = ("README.md", "CHANGELOG.md")
 """Pages whose numbers all have a source."""
 
@@ -41,12 +40,13 @@ def test_a_wrong_number_and_a_number_without_source_are_found(tmp_path, monkeypa
     (tmp_path / "page.md").write_text("Of 20 tables, three took 0.5 s; `n = 7` and 41 others.")
     (tmp_path / "table.md").write_text("# Head\n\n| a | b |\n| - | -: |\n| x | 0.52 |\n| y | 3 |\n")
     (tmp_path / "claims.toml").write_text(
-        '[["page.md"]]\ntext = "{few} took {s} s"\n'
-        'few = ["table.md", "Head > y", "b", "word"]\ns = ["table.md", "x", "b", ".1f"]\n'
-        '[["page.md"]]\ntext = "Of 20 tables"\n'
+        '["page.md"]\nstated = ["Of 20 tables"]\n'
+        '[["page.md".measured]]\ntext = "{few} took {s} s"\nfile = "table.md"\n'
+        'few = ["Head > y", "b", "word"]\ns = ["<row>", "b", ".1f"]\neach = [{ row = "x" }]\n'
     )
     monkeypatch.setattr(claims, "ROOT", tmp_path)
     monkeypatch.setattr(claims, "FILE", tmp_path / "claims.toml")
+    monkeypatch.setattr(claims, "contents", claims.contents.__wrapped__)
     first, _ = claims.claims("page.md")
     assert claims.phrase(first) == "three took .5 s"
     missing, total = claims.without_source("page.md")
