@@ -4,7 +4,7 @@
 
 docs/numbers/claims.toml has the phrases of each page (or of several, separated by ", "):
 
-* ``measured``: a phrase with fields in braces, and the source of each field. A source is a list: a
+* ``phrases``: a phrase with fields in braces, and the source of each field. A source is a list: a
   constant of a module or the default of a parameter (``[module, name, form]``), the mean of a
   method over the sets of a study (``["papers", study, method, task, form]``), the group of a
   regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV table
@@ -12,6 +12,7 @@ docs/numbers/claims.toml has the phrases of each page (or of several, separated 
   the line above the table before ``>`` where rows repeat). ``file`` is the file of all cells. With
   ``each``, the phrase occurs once for each of its tables, which replace ``<name>`` in all texts.
   The form is Python's, or one of `FORMS`.
+* ``short``: lists of a phrase with one field, ``{}``, and the parts of its source.
 * ``stated``: phrases without fields, for a definition, a setting that the code fixes, or data of a
   publication: nothing that was measured.
 
@@ -54,6 +55,9 @@ FORMS: dict[str, Callable[[Any], str]] = {
     "3": lambda value: value.split(", ")[2],
     "mean": lambda value: value.partition("±")[0],
     "milliseconds": lambda value: f"{1000 * value:.0f}",
+    "whole percent": lambda value: f"{100 * value:.0f}",
+    "minutes": lambda value: WORDS[round(value / 60)],
+    "power": lambda value: f"{value:.0e}".replace("+", "").replace("e-0", "e-").replace("e0", "e"),
 }
 """Forms besides those of Python: a word, the number at the start of a text, parts, units."""
 
@@ -107,7 +111,9 @@ def claims(page: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for pages, listed in contents().items():
         if page in pages.split(", "):
-            found += [each for claim in listed.get("measured", []) for each in repeated(claim)]
+            found += [each for claim in listed.get("phrases", []) for each in repeated(claim)]
+            for text, *source in listed.get("short", []):
+                found.append({"text": text.replace("{}", "{value}"), "value": source})
     for pages, listed in contents().items():
         if page in pages.split(", "):
             found += [{"text": text} for text in listed.get("stated", [])]
@@ -242,7 +248,8 @@ def without_source(page: str) -> tuple[list[str], int]:
     text = plain(sentences((ROOT / page).read_text("utf-8")))
     total = len(NUMBER.findall(text))
     for claim in claims(page):
-        text = text.replace(plain(sentences(phrase(claim))), " ")
+        words = re.escape(plain(sentences(phrase(claim))))
+        text = re.sub(rf"(?<![\w.]){words}(?! ?\d|\w)", "\n", text)
     return [text[max(0, m.start() - 40) : m.end() + 20] for m in NUMBER.finditer(text)], total
 
 

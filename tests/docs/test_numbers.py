@@ -41,7 +41,7 @@ def test_a_wrong_number_and_a_number_without_source_are_found(tmp_path, monkeypa
     (tmp_path / "table.md").write_text("# Head\n\n| a | b |\n| - | -: |\n| x | 0.52 |\n| y | 3 |\n")
     (tmp_path / "claims.toml").write_text(
         '["page.md"]\nstated = ["Of 20 tables"]\n'
-        '[["page.md".measured]]\ntext = "{few} took {s} s"\nfile = "table.md"\n'
+        '[["page.md".phrases]]\ntext = "{few} took {s} s"\nfile = "table.md"\n'
         'few = ["Head > y", "b", "word"]\ns = ["<row>", "b", ".1f"]\neach = [{ row = "x" }]\n'
     )
     monkeypatch.setattr(claims, "ROOT", tmp_path)
