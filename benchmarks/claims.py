@@ -6,7 +6,7 @@ docs/numbers/claims.toml has the phrases of each page (or of several, separated 
 
 * ``phrases``: a phrase with fields in braces, and the source of each field. A source is a list: a
   constant of a module or the default of a parameter (``[module, name, form]``), the mean of a
-  method over the sets of a study (``["papers", study, method, task, form]``), the group of a
+  method on a set, or on those of a task (``["papers", study, method, task, form]``), the group of a
   regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV table
   (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a part of
   the line above the table before ``>`` where rows repeat). ``file`` is the file of all cells. With
@@ -50,13 +50,14 @@ FORMS: dict[str, Callable[[Any], str]] = {
     "word": lambda value: WORDS[int(value)],
     "rows": lambda value: _rows(int(float(str(value).split()[0]))),
     "percent": lambda value: f"{100 * value:.1f}",
-    "1": lambda value: value.split(", ")[0],
-    "2": lambda value: value.split(", ")[1],
-    "3": lambda value: value.split(", ")[2],
-    "mean": lambda value: value.partition("±")[0],
+    "1": lambda value: re.split(", |–", value)[0],
+    "2": lambda value: re.split(", |–", value)[1],
+    "3": lambda value: re.split(", |–", value)[2],
+    "mean": lambda value: value.partition("±")[0].lstrip("+"),
     "milliseconds": lambda value: f"{1000 * value:.0f}",
     "whole percent": lambda value: f"{100 * value:.0f}",
     "minutes": lambda value: WORDS[round(value / 60)],
+    "size": lambda value: f"{abs(value):.1f}",
     "power": lambda value: f"{value:.0e}".replace("+", "").replace("e-0", "e-").replace("e0", "e"),
 }
 """Forms besides those of Python: a word, the number at the start of a text, parts, units."""
@@ -78,15 +79,15 @@ REFERENCE = (
 )
 NO_SENTENCES = re.compile(
     rf"{REFERENCE}\s+\(?\d[\d.]*[a-z]?\)?(?:(?:,| and| to|, and)\s+\(?\d+[a-z]?\)?(?!\w| %))*"
-    r"|(?<=[(, ])(?:19|20)\d\d\)|arXiv:[\d.]+"
+    r"|(?<=[(, ])(?:19|20)\d\d\)|arXiv:[\d.]+|\[\d\]_"
     r"|``[^`]+``|:[\w:]+:`[^`]+`|`[^`]+`_*|https?://\S+|\]\([^)\s]*\)|[\w/-]+\.(?:png|csv|md|rst)\b"
 )
 """References, years in parentheses, literals, links and names of files in a line."""
 
 BLOCKS = re.compile(
-    r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table).*|.*::)$"
+    r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table|\[\d\]).*|.*::)$"
 )
-"""The line before an indented block that is no text."""
+"""The line before an indented block that is no text, or the first one of a reference."""
 
 
 def sentences(text: str) -> str:
@@ -99,7 +100,7 @@ def sentences(text: str) -> str:
         if indent >= 0 and line.strip() and depth <= indent:
             indent = -1
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        if not (fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:", line)):
+        if not (fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:|\.\. \[", line)):
             kept.append(line)
         if indent < 0 and (block := BLOCKS.match(line)) and "list-table" not in line:
             indent = len(block[1])
@@ -212,10 +213,10 @@ def number_or_text(text: str) -> Any:
 
 
 def mean_of_study(name: str, who: str, task: str) -> float:
-    """Return the mean score of a method over the sets of a study with a task ("" for all)."""
+    """Return the mean score of a method on a set of a study, those of a task, or all ("")."""
     study = studies()[name]
     found = Results(study, json.loads((ROOT / "papers" / "results" / f"{name}.json").read_text()))
-    sets = found.sets_of(task) if task else found.sets
+    sets = [task] if task in found.sets else found.sets_of(task) if task else found.sets
     return float(np.mean([found.mean(each, who) for each in sets]))
 
 
