@@ -100,7 +100,7 @@ def sentences(text: str) -> str:
         if indent >= 0 and line.strip() and depth <= indent:
             indent = -1
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        if not (fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:|\.\. \[", line)):
+        if not (fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:(?!`)|\.\. \[", line)):
             kept.append(line)
         if indent < 0 and (block := BLOCKS.match(line)) and "list-table" not in line:
             indent = len(block[1])
