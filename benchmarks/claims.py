@@ -80,9 +80,9 @@ REFERENCE = (
 NO_SENTENCES = re.compile(
     rf"{REFERENCE}\s+\(?\d[\d.]*[a-z]?\)?(?:(?:,| and| to|, and)\s+\(?\d+[a-z]?\)?(?!\w| %))*"
     r"|(?<=[(, ])(?:19|20)\d\d\)|arXiv:[\d.]+|\[\d\]_"
-    r"|``[^`]+``|:[\w:]+:`[^`]+`|`[^`]+`_*|https?://\S+|\]\([^)\s]*\)|[\w/-]+\.(?:png|csv|md|rst)\b"
+    r"|(?m:^) *\d\. (?=\S)|``[^`]+``|:[\w:]+:`[^`]+`|`[^`]+`_*|https?://\S+|\]\([^)\s]*\)|[\w/-]+\.(?:png|csv|md|rst)\b"
 )
-"""References, years in parentheses, literals, links and names of files in a line."""
+"""References, years in parentheses, numbers of steps, literals, links and names of files."""
 
 BLOCKS = re.compile(
     r"^( *)(?:\.\. (?:code-block|math|literalinclude|image|toctree|csv-table|\[\d\]).*|.*::)$"
