@@ -9,9 +9,9 @@ docs/numbers/claims.toml has the phrases of each page (or of several, separated 
   method on a set, or on those of a task (``["papers", study, method, task, form]``), the group of a
   regular expression (``["text", file, expression, form]``), or a cell of a Markdown or CSV table
   (``[file, row, column, form]``, with the first cells of the row separated by ``|``, and a part of
-  the line above the table before ``>`` where rows repeat). ``file`` is the file of all cells. With
-  ``each``, the phrase occurs once for each of its tables, which replace ``<name>`` in all texts.
-  The form is Python's, or one of `FORMS`.
+  the line above the table before ``>`` where rows repeat). ``file`` and ``row`` are those of all
+  cells. With ``each``, the phrase occurs once for each of its tables, which replace ``<name>`` in
+  all texts. The form is Python's, or one of `FORMS`.
 * ``short``: lists of a phrase with one field, ``{}``, and the parts of its source.
 * ``stated``: phrases without fields, for a definition, a setting that the code fixes, or data of a
   publication: nothing that was measured.
@@ -57,6 +57,7 @@ FORMS: dict[str, Callable[[Any], str]] = {
     "milliseconds": lambda value: f"{1000 * value:.0f}",
     "whole percent": lambda value: f"{100 * value:.0f}",
     "minutes": lambda value: WORDS[round(value / 60)],
+    "seconds": lambda value: f"{value:#.2g}" if value < 10 else f"{value:.0f}",
     "size": lambda value: f"{abs(value):.1f}",
     "power": lambda value: f"{value:.0e}".replace("+", "").replace("e-0", "e-").replace("e0", "e"),
 }
@@ -100,7 +101,9 @@ def sentences(text: str) -> str:
         if indent >= 0 and line.strip() and depth <= indent:
             indent = -1
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
-        if not (fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:(?!`)|\.\. \[", line)):
+        if not (
+            fence or fenced or example or indent >= 0 or re.match(r" *:[\w-]+:(?!`)|\.\. \[", line)
+        ):
             kept.append(line)
         if indent < 0 and (block := BLOCKS.match(line)) and "list-table" not in line:
             indent = len(block[1])
@@ -129,12 +132,12 @@ def contents() -> dict[str, dict[str, Any]]:
 
 def repeated(claim: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Return a claim for each of its tables, with the file in each source."""
-    file = claim.get("file")
+    place = [claim[name] for name in ("file", "row") if name in claim]
     for names in claim.get("each", [{}]):
-        one = {"text": filled(claim["text"], names)}
-        for field in claim.keys() - {"text", "file", "each"}:
-            source = [filled(part, names) for part in claim[field]]
-            one[field] = [file, *source] if file and len(source) == 3 else source
+        one: dict[str, Any] = {"text": filled(claim["text"], names)}
+        for field in claim.keys() - {"text", "file", "row", "each"}:
+            source = place[: 4 - len(claim[field])] + claim[field]
+            one[field] = [filled(part, names) for part in source]
         yield one
 
 
@@ -152,8 +155,8 @@ def phrase(claim: dict[str, Any]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text in one line, without the zero before a decimal point."""
-    return re.sub(r"(?<![\d.])0(?=\.\d)", "", " ".join(text.split()))
+    """Return a text in one line, with " - " between cells and no zero before a decimal point."""
+    return re.sub(r"(?<![\d.])0(?=\.\d)", "", " ".join(text.split()).replace(" | ", " - "))
 
 
 def value_of(source: Sequence[str]) -> str:
@@ -249,8 +252,9 @@ def without_source(page: str) -> tuple[list[str], int]:
     text = plain(sentences((ROOT / page).read_text("utf-8")))
     total = len(NUMBER.findall(text))
     for claim in claims(page):
-        words = re.escape(plain(sentences(phrase(claim))))
-        text = re.sub(rf"(?<![\w.]){words}(?! ?\d|\w)", "\n", text)
+        words = plain(sentences(phrase(claim)))
+        end = r"(?! ?\d)" if words[-1:].isdigit() else ""  # not a part of a longer number
+        text = re.sub(rf"(?<![\w.]){re.escape(words)}{end}(?!\w)", "\n", text)
     return [text[max(0, m.start() - 40) : m.end() + 20] for m in NUMBER.finditer(text)], total
 
 
@@ -270,8 +274,8 @@ def main() -> None:
         group[0] += total - len(missing)
         group[1] += total
         print(f"{page}: {total - len(missing)} of {total} numbers have a source")
-    for group, (known, total) in groups.items():
-        print(f"{group}: {known} of {total}, {100 * known / max(total, 1):.0f} %")
+    for name, (known, total) in groups.items():
+        print(f"{name}: {known} of {total}, {100 * known / max(total, 1):.0f} %")
 
 
 if __name__ == "__main__":
