@@ -55,6 +55,7 @@ FORMS: dict[str, Callable[[Any], str]] = {
     "3": lambda value: re.split(", |–", value)[2],
     "mean": lambda value: value.partition("±")[0].lstrip("+"),
     "milliseconds": lambda value: f"{1000 * value:.0f}",
+    "megabytes": lambda value: f"{value / 1e6:g}",
     "whole percent": lambda value: f"{100 * value:.0f}",
     "minutes": lambda value: WORDS[round(value / 60)],
     "seconds": lambda value: f"{value:#.2g}" if value < 10 else f"{value:.0f}",
