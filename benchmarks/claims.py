@@ -1,6 +1,7 @@
 """The numbers of the README, the documentation and the changelog, with their sources.
 
-``python -m benchmarks.claims`` prints the share of the numbers of each page that have a source.
+``python -m benchmarks.claims`` prints the share of the numbers of each page that have a source,
+and the others.
 
 docs/numbers/claims.toml has the phrases of each page (or of several, separated by ", "):
 
@@ -261,13 +262,14 @@ def without_source(page: str) -> tuple[list[str], int]:
 
 def pages() -> list[str]:
     """Return the pages with sentences of the project about itself."""
-    docs = [*(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "methods").glob("*.rst")]
+    folders = [ROOT / "docs", *(ROOT / "docs" / name for name in ("api", "methods", "papers"))]
+    docs = [page for folder in folders for page in folder.glob("*.rst")]
     names = sorted(path.relative_to(ROOT).as_posix() for path in docs)
     return ["README.md", "CHANGELOG.md", *names]
 
 
 def main() -> None:
-    """Print the share of each page."""
+    """Print the share of each page, and its numbers without a source."""
     groups: dict[str, list[int]] = {}
     for page in pages():
         missing, total = without_source(page)
@@ -275,6 +277,8 @@ def main() -> None:
         group[0] += total - len(missing)
         group[1] += total
         print(f"{page}: {total - len(missing)} of {total} numbers have a source")
+        for each in missing:
+            print("  no source:", " ".join(each.split()))
     for name, (known, total) in groups.items():
         print(f"{name}: {known} of {total}, {100 * known / max(total, 1):.0f} %")
 
