@@ -10,7 +10,8 @@ from sklearn.preprocessing import minmax_scale
 from benchmarks.datasets import load_local
 from benchmarks.harness.spec import Params
 from pliant.core.typing import Array
-from pliant.methods.svm.dual import DenseRows, MarginDual, svc_dual
+from pliant.methods.svm.dual import MarginDual, svc_dual
+from pliant.methods.svm.rows import DenseRows
 
 SPEED = "speed problem"
 

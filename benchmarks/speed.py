@@ -18,7 +18,8 @@ from pliant import DANKClassifier
 from pliant.core.progress import Result
 from pliant.core.typing import Array
 from pliant.kernels import Precomputed
-from pliant.methods.svm.dual import DenseRows, MarginDual, better_start, svc_dual
+from pliant.methods.svm.dual import MarginDual, better_start, svc_dual
+from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import solve
 
 STEPS = 11

@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pliant.core.typing import Indices
-from pliant.methods.svm.dual import Rows
+from pliant.methods.svm.rows import Rows
 
 
 class BetweenParts(NamedTuple):

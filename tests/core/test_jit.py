@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pliant.core import jit
-from pliant.methods.svm.dual import one_sided_slopes
+from pliant.methods.svm.smo.block import one_sided_slopes
 
 GRAM = np.random.default_rng(0).uniform(size=(6, 6))
 WEIGHTS = np.array([1.5, -2.0, 0.25])

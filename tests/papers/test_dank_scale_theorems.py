@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from pliant.kernels import Gaussian
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, svc_dual, svr_dual, without_intercept
+from pliant.methods.svm.dual import svc_dual, svr_dual, without_intercept
+from pliant.methods.svm.rows import DenseRows
 from tests.papers.hadamard_cases import classification_data, gaussian_gram, regression_data
 from tests.reference.naive_box import (
     block_problem,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from papers.theory.screening import safe_zeros
 from pliant.kernels import Gaussian, Polynomial
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, svc_dual, without_intercept
+from pliant.methods.svm.dual import svc_dual, without_intercept
+from pliant.methods.svm.rows import DenseRows
 
 N = 23
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 2))

@@ -10,9 +10,8 @@ from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import gram
 from pliant.methods.dank.fit import fit_options
-from pliant.methods.svm.dual import DenseRows
 from pliant.methods.svm.problem import classification_data, regression_data
-from pliant.methods.svm.rows import CachedRows
+from pliant.methods.svm.rows import CachedRows, DenseRows
 from tests.methods.dank.test_dank import classification, regression
 
 SMALL = 0.05

@@ -7,13 +7,8 @@ from hypothesis import strategies as st
 
 from pliant.kernels import Gaussian
 from pliant.methods.dank.problem import hadamard_dual
-from pliant.methods.svm.dual import (
-    DenseRows,
-    MarginDual,
-    project_box_hyperplane,
-    svc_dual,
-    svr_dual,
-)
+from pliant.methods.svm.dual import MarginDual, project_box_hyperplane, svc_dual, svr_dual
+from pliant.methods.svm.rows import DenseRows
 from tests.reference import naive_hadamard
 
 N = 14

@@ -12,7 +12,8 @@ from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import sequential
 from pliant.methods.dank.problem import hadamard_dual
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, svc_dual
+from pliant.methods.svm.dual import svc_dual
+from pliant.methods.svm.rows import DenseRows
 from tests.methods.svm import svm_samples
 
 

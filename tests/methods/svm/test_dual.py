@@ -13,7 +13,6 @@ from scipy.optimize import approx_fprime
 from pliant.kernels import Gaussian
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import (
-    DenseRows,
     best_intercept,
     best_multiple,
     better_start,
@@ -22,7 +21,7 @@ from pliant.methods.svm.dual import (
     svr_dual,
     without_intercept,
 )
-from pliant.methods.svm.rows import CachedRows
+from pliant.methods.svm.rows import CachedRows, DenseRows
 from tests.reference.naive_box import box_by_cone, box_classification, box_regression
 
 N = 12

@@ -6,8 +6,10 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from pliant.core.progress import Status
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import DenseRows
 from pliant.methods.svm.smo import newton, solver
+from pliant.methods.svm.smo.block import WorkingBlock
 from tests.methods.svm.svm_samples import classification, regression
 
 

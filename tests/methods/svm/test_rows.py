@@ -10,8 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from pliant.kernels import Gaussian
 from pliant.methods.svm import rows as module
-from pliant.methods.svm.dual import DenseRows
-from pliant.methods.svm.rows import CachedRows
+from pliant.methods.svm.rows import CachedRows, DenseRows
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))

@@ -11,8 +11,9 @@ from sklearn.svm import SVC
 from benchmarks.problems import make_speed_problem
 from pliant.core.progress import Status
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
-from pliant.methods.svm.smo.solver import active_set
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import DenseRows
+from pliant.methods.svm.smo.block import WorkingBlock, active_set
 from tests.methods.svm.svm_samples import classification, regression
 from tests.reference import conic
 

@@ -10,9 +10,9 @@ from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods.svm import rows as module
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, WorkingBlock, svc_dual, svr_dual
-from pliant.methods.svm.rows import CachedRows
-from pliant.methods.svm.smo.solver import working_set
+from pliant.methods.svm.dual import svc_dual, svr_dual
+from pliant.methods.svm.rows import CachedRows, DenseRows
+from pliant.methods.svm.smo.block import WorkingBlock, working_set
 from tests.methods.svm.svm_samples import classification, regression
 
 KERNEL = Gaussian(2.0)

@@ -27,12 +27,7 @@ from pliant.methods.dank.problem import (
     hadamard_dual,
 )
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import (
-    Certificate,
-    best_multiple,
-    better_start,
-    project_box_hyperplane,
-)
+from pliant.methods.svm.dual import Certificate, best_multiple, better_start, project_box_hyperplane
 from pliant.methods.svm.parts import PartedSolution, as_partition
 from pliant.methods.svm.problem import LearnedFunction, SVMProblem, WarmStart
 

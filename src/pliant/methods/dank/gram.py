@@ -37,10 +37,9 @@ from pliant.kernels.standard import (
     as_kernel,
 )
 from pliant.methods.dank.kernel import Extension
-from pliant.methods.svm.dual import DenseRows, Rows
 from pliant.methods.svm.parts import KMeansPartition
 from pliant.methods.svm.problem import SVMProblem, TrainingData
-from pliant.methods.svm.rows import CachedRows
+from pliant.methods.svm.rows import CachedRows, DenseRows, Rows
 
 DENSE_ROWS = 4000
 """Largest number of rows of a stored Gram matrix, unless F couples all rows."""

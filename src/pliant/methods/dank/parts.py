@@ -27,7 +27,7 @@ from pliant.methods.dank.gram import HadamardOptions, TrainingGram, gram_rows
 from pliant.methods.dank.kernel import PartitionedKernel
 from pliant.methods.dank.problem import automatic_eta, hadamard_dual
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import Certificate, DenseRows, without_intercept
+from pliant.methods.svm.dual import Certificate, without_intercept
 from pliant.methods.svm.parts import (
     PartedSolution,
     Partition,
@@ -36,6 +36,7 @@ from pliant.methods.svm.parts import (
     solve_parts,
 )
 from pliant.methods.svm.problem import LearnedFunction, SVMProblem, WarmStart
+from pliant.methods.svm.rows import DenseRows
 
 SMALL_PART = 2000
 """Largest part with a stored Gram matrix; rows on demand would save no time."""

@@ -40,7 +40,8 @@ import numpy as np
 from pliant.core.blocks import row_blocks
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
-from pliant.methods.svm.dual import Certificate, MarginDual, Rows
+from pliant.methods.svm.dual import Certificate, MarginDual
+from pliant.methods.svm.rows import Rows
 
 EIGENVALUE_SLACK = 1e-6
 """Largest relative excess over tau/2 of an undetected eigenvalue. Each such eigenvalue raises the

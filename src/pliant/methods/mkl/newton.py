@@ -42,8 +42,9 @@ from pliant.core.validation import check_gram, check_kernel_values, symmetrised
 from pliant.kernels.base import FunctionKernel, Kernel, made_of, short_name
 from pliant.kernels.standard import Precomputed
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, MarginDual, add_rows
+from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.problem import SVMProblem
+from pliant.methods.svm.rows import DenseRows, add_rows
 
 COARSEST, FINEST, INNER_SHARE = 1e-3, 1e-10, 0.03
 """Maximum and minimum relative tolerance of an SVM; in between, its ratio to the relative gap of

@@ -16,7 +16,8 @@ from pliant.core.typing import Array, Indices
 from pliant.methods.mkl.alignment import Weighting, align, alignf, normalize_weights
 from pliant.methods.mkl.newton import Grams, WeightLearning
 from pliant.methods.svm import smo
-from pliant.methods.svm.dual import DenseRows, svc_dual
+from pliant.methods.svm.dual import svc_dual
+from pliant.methods.svm.rows import DenseRows
 
 Rule = Callable[[WeightLearning], Array]
 """learning -> non-negative weights with sum 1, shape (M,).

@@ -16,29 +16,19 @@ If K is positive semi-definite, h is concave, and
 
 bounds max h - h(beta), for every feasible beta and every b. Every term is nonnegative by the
 Fenchel-Young inequality. The sum equals beta'f + sum_i loss_i(r_i) - (p'beta - epsilon |beta|_1).
-
-Solvers update a `WorkingBlock`: the dual in some coordinates, with the others held fixed. Its
-g = p - u - c beta o v is the gradient of the smooth part, with u = K beta and v = (K o K) beta^2.
-The kinks and bounds enter through up_s and down_s, the right and left derivatives of
-epsilon_s |beta_s|, infinite at a bound. In beta_s, h has the right derivative rise_s = g_s - up_s
-and the left derivative fall_s = g_s - down_s. At the optimum, max_s rise_s <= min_s fall_s:
-raising one coordinate and lowering another by the same amount cannot increase h.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from pliant.core.loops import compiled
-from pliant.core.typing import Array, Indices, Mask
+from pliant.core.typing import Array, Indices
+from pliant.methods.svm.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,64 +141,6 @@ class MarginDual:
         return np.asarray(self.upper * above - self.lower * below)
 
 
-class WorkingBlock:
-    """The dual restricted to m coordinates (all by default), with the others held fixed.
-
-    Solvers update `beta`, the gradient `g` and `v` in place; `g` and `v` include the contribution
-    of the fixed coordinates.
-    """
-
-    lower: Array
-    upper: Array
-    beta: Array
-    v: Array
-
-    def __init__(
-        self,
-        problem: MarginDual,
-        beta: Array,
-        fields: tuple[Array, Array],
-        indices: Indices | None = None,
-        pause: Pause | None = None,
-    ) -> None:
-        self._rows, self._indices, self._pause = problem.rows, indices, pause
-        some: Any = slice(None) if indices is None else indices
-        # a copy: numba would compile the loops again for an array that cannot be written to
-        self.diagonal: Array = problem.rows.diagonal()[some].copy()
-        self.linear: Array = problem.linear[some]
-        self.lower, self.upper = problem.lower[some], problem.upper[some]
-        self.epsilon: Array = problem.tube[some]
-        self.c: float = problem.quartic
-        self.beta, self.v = beta[some].copy(), fields[1][some].copy()
-        self.g: Array = self.linear - fields[0][some] - self.c * self.beta * self.v
-
-    @cached_property
-    def gram(self) -> Array:
-        """The block of K, shape (m, m), read on first use."""
-        some = np.arange(self.beta.size) if self._indices is None else self._indices
-        return self._rows.square(some, self._pause)
-
-    @property
-    def fields(self) -> tuple[Array, Array]:
-        """u and v at the current point."""
-        return self.linear - self.g - self.c * self.beta * self.v, self.v
-
-    @property
-    def free(self) -> Mask:
-        """Mask of the coordinates that are neither zero nor at a bound."""
-        return (self.beta > self.lower) & (self.beta < self.upper) & (self.beta != 0.0)
-
-    def rates(self) -> tuple[Array, Array]:
-        """Return the derivatives rise and fall of the module docstring, shape (m,) each."""
-        return _rates(self.g, self.beta, self.lower, self.upper, self.epsilon)
-
-    @property
-    def violation(self) -> float:
-        """max_s rise_s - min_s fall_s, the largest slope of h along a pair; <= 0 at the optimum."""
-        rise, fall = self.rates()
-        return float(rise.max() - fall.min())
-
-
 @compiled
 def _fenchel_terms(
     beta: Array, residual: Array, b: float, lower: Array, upper: Array, epsilon: Array
@@ -221,46 +153,6 @@ def _fenchel_terms(
         loss = upper[i] * above - lower[i] * below
         terms[i] = loss + epsilon[i] * abs(beta[i]) - beta[i] * r
     return terms
-
-
-@compiled
-def slope_up(beta: float, upper: float, epsilon: float) -> float:
-    """Return the right derivative of epsilon |beta|, or inf at the upper bound."""
-    if beta >= upper:
-        return np.inf
-    return epsilon if beta >= 0.0 else -epsilon
-
-
-@compiled
-def slope_down(beta: float, lower: float, epsilon: float) -> float:
-    """Return the left derivative of epsilon |beta|, or -inf at the lower bound."""
-    if beta <= lower:
-        return -np.inf
-    return epsilon if beta > 0.0 else -epsilon
-
-
-@compiled
-def _rates(
-    g: Array, beta: Array, lower: Array, upper: Array, epsilon: Array
-) -> tuple[Array, Array]:
-    """Return the right and left derivatives of h in each coordinate."""
-    rise, fall = np.empty(beta.size), np.empty(beta.size)
-    for s in range(beta.size):
-        rise[s] = g[s] - slope_up(beta[s], upper[s], epsilon[s])
-        fall[s] = g[s] - slope_down(beta[s], lower[s], epsilon[s])
-    return rise, fall
-
-
-@compiled
-def one_sided_slopes(
-    beta: Array, lower: Array, upper: Array, epsilon: Array
-) -> tuple[Array, Array]:
-    """Return the right and left derivatives of epsilon |beta|; infinite at a bound."""
-    up, down = np.empty(beta.size), np.empty(beta.size)
-    for s in range(beta.size):
-        up[s] = slope_up(beta[s], upper[s], epsilon[s])
-        down[s] = slope_down(beta[s], lower[s], epsilon[s])
-    return up, down
 
 
 def project_box_hyperplane(point: Array, lower: Array, upper: Array) -> Array:
@@ -447,163 +339,3 @@ def svr_dual(
     return MarginDual(
         rows=rows, linear=target, lower=-bound, upper=bound.copy(), epsilon=epsilon, psd=psd
     )
-
-
-Pause: TypeAlias = Callable[[], object]
-"""Called between blocks of kernel values; it may raise an exception to end the computation."""
-
-
-class Rows(ABC):
-    """Row access to a symmetric Gram matrix K.
-
-    Solvers read small square blocks and weighted sums of rows, and never call the kernel.
-    `DenseRows` holds the matrix; `pliant.methods.svm.rows.CachedRows` computes rows on demand.
-    """
-
-    max_block: int | None = None
-    """Maximum number of coordinates in `square`; None for no limit."""
-
-    _diagonal: Array
-
-    def __len__(self) -> int:
-        return self._diagonal.size
-
-    def diagonal(self) -> Array:
-        """Return the diagonal, shape (n,), float64."""
-        return self._diagonal
-
-    @abstractmethod
-    def bordered(self) -> Rows:
-        """Return the matrix with a row and a column of zeros appended."""
-
-    @abstractmethod
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m).
-
-        `CachedRows` calls `pause` between blocks, and overwrites the result in the next call.
-        """
-
-    @abstractmethod
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return K[rows][:, columns]."""
-
-    @abstractmethod
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
-
-    @abstractmethod
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
-
-
-class DenseRows(Rows):
-    """A symmetric Gram matrix in memory.
-
-    Parameters
-    ----------
-    gram : array of shape (n, n)
-        Symmetric. float32 and float64 are kept, in C order; other dtypes become float64. float32
-        halves the memory traffic of a solver. Sums are float64.
-    """
-
-    def __init__(self, gram: npt.ArrayLike) -> None:
-        matrix = np.asarray(gram)
-        dtype = np.float32 if matrix.dtype == np.float32 else np.float64
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
-        self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
-        self._diagonal = self.gram.diagonal().astype(np.float64)
-        self._diagonal.flags.writeable = False
-
-    def bordered(self) -> DenseRows:
-        """Return the matrix with a row and a column of zeros appended."""
-        return DenseRows(np.pad(self.gram, (0, 1)))
-
-    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
-        """Return the rows and columns `indices`, shape (m, m)."""
-        if np.array_equal(indices, np.arange(len(self))):
-            return self.gram
-        return self.part(indices, indices)
-
-    def part(self, rows: Indices, columns: Indices) -> Array:
-        """Return K[rows][:, columns]."""
-        return part(self.gram, rows, columns)
-
-    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
-        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
-        total = np.zeros(len(self))
-        _add_product(total, self.gram, weights)
-        return total
-
-    def both_matvecs(
-        self, weights: Array, squares: Array, pause: Pause | None = None
-    ) -> tuple[Array, Array]:
-        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
-        total, squared = np.zeros(len(self)), np.zeros(len(self))
-        _add_both_products(total, squared, self.gram, weights, squares)
-        return total, squared
-
-
-@compiled
-def part(gram: Array, rows: Indices, columns: Indices) -> Array:
-    """Return gram[rows][:, columns]."""
-    chosen = np.empty((rows.size, columns.size), gram.dtype)
-    for a in range(rows.size):
-        row = gram[rows[a]]
-        for b in range(columns.size):
-            chosen[a, b] = row[columns[b]]
-    return chosen
-
-
-@compiled
-def _add_product(total: Array, gram: Array, weights: Array) -> None:
-    """Add K w to `total`."""
-    for a in range(weights.size):
-        if weights[a] != 0.0:
-            row = gram[a]
-            for s in range(total.size):
-                total[s] += weights[a] * row[s]
-
-
-@compiled
-def _add_both_products(
-    total: Array, squared: Array, gram: Array, weights: Array, squares: Array
-) -> None:
-    """Add K w to `total`, and (K o K) q to `squared`."""
-    for a in range(weights.size):
-        if weights[a] != 0.0:
-            row = gram[a]
-            for s in range(total.size):
-                total[s] += weights[a] * row[s]
-                squared[s] += squares[a] * row[s] * row[s]
-
-
-@compiled
-def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
-    """Add sum_a weights_a rows[numbers_a] to `total`."""
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s]
-
-
-@compiled
-def add_both(
-    total: Array,
-    squared: Array,
-    rows: Array,
-    numbers: Indices,
-    weights: Array,
-    square_weights: Array,
-) -> None:
-    """Add sum_a weights_a r_a to `total` and sum_a square_weights_a r_a^2 to `squared`.
-
-    r_a = rows[numbers_a] is read once; r_a^2 is its entrywise square.
-    """
-    for a in range(numbers.size):
-        row = rows[numbers[a]]
-        for s in range(total.size):
-            total[s] += weights[a] * row[s]
-            squared[s] += square_weights[a] * row[s] * row[s]

@@ -32,7 +32,8 @@ from pliant.core.validation import (
 from pliant.kernels.base import Kernel
 
 if not process.BARE:  # what a fit needs
-    from pliant.methods.svm.dual import MarginDual, Rows, svc_dual, svr_dual
+    from pliant.methods.svm.dual import MarginDual, svc_dual, svr_dual
+    from pliant.methods.svm.rows import Rows
 
 
 @dataclass(frozen=True, eq=False)

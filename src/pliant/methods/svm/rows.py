@@ -1,10 +1,14 @@
-"""Gram matrix rows computed on demand in bounded memory, with a cache of the most used rows."""
+"""The rows of a Gram matrix: stored, or computed on demand in bounded memory.
+
+`DenseRows` holds the matrix. `CachedRows` keeps the most used rows.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +18,6 @@ from pliant.core.sparse import stack_rows
 from pliant.core.typing import Array, Between, Indices, Mask
 from pliant.core.validation import check_kernel_values
 from pliant.kernels.base import Kernel
-from pliant.methods.svm.dual import Pause, Rows, add_both, add_rows, part
 
 BLOCK_ENTRIES = 8_000_000
 """Maximum number of entries in a block of computed rows: 32 MB in float32."""
@@ -23,21 +26,101 @@ TILE_ENTRIES = 200_000
 """Maximum number of kernel values per call; rounding and checks then run in CPU cache."""
 
 
-@compiled
-def copy_symmetric(
-    target: Array,
-    rows: Indices,
-    columns: Indices,
-    source: Array,
-    source_rows: Indices,
-    source_columns: Indices,
-) -> None:
-    """Copy rows and columns of `source` to rows and columns of `target`, and to its transpose."""
-    for a in range(rows.size):
-        values = source[source_rows[a]]
-        for b in range(columns.size):
-            target[rows[a], columns[b]] = values[source_columns[b]]
-            target[columns[b], rows[a]] = values[source_columns[b]]
+Pause: TypeAlias = Callable[[], object]
+"""Called between blocks of kernel values; it may raise an exception to end the computation."""
+
+
+class Rows(ABC):
+    """Row access to a symmetric Gram matrix K.
+
+    Solvers read small square blocks and weighted sums of rows, and never call the kernel.
+    `DenseRows` holds the matrix; `CachedRows` computes rows on demand.
+    """
+
+    max_block: int | None = None
+    """Maximum number of coordinates in `square`; None for no limit."""
+
+    _diagonal: Array
+
+    def __len__(self) -> int:
+        return self._diagonal.size
+
+    def diagonal(self) -> Array:
+        """Return the diagonal, shape (n,), float64."""
+        return self._diagonal
+
+    @abstractmethod
+    def bordered(self) -> Rows:
+        """Return the matrix with a row and a column of zeros appended."""
+
+    @abstractmethod
+    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
+        """Return the rows and columns `indices`, shape (m, m).
+
+        `CachedRows` calls `pause` between blocks, and overwrites the result in the next call.
+        """
+
+    @abstractmethod
+    def part(self, rows: Indices, columns: Indices) -> Array:
+        """Return K[rows][:, columns]."""
+
+    @abstractmethod
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+
+    @abstractmethod
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
+
+
+class DenseRows(Rows):
+    """A symmetric Gram matrix in memory.
+
+    Parameters
+    ----------
+    gram : array of shape (n, n)
+        Symmetric. float32 and float64 are kept, in C order; other dtypes become float64. float32
+        halves the memory traffic of a solver. Sums are float64.
+    """
+
+    def __init__(self, gram: npt.ArrayLike) -> None:
+        matrix = np.asarray(gram)
+        dtype = np.float32 if matrix.dtype == np.float32 else np.float64
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"expected a square Gram matrix, got shape {matrix.shape}")
+        self.gram: Array = np.ascontiguousarray(matrix, dtype=dtype)
+        self._diagonal = self.gram.diagonal().astype(np.float64)
+        self._diagonal.flags.writeable = False
+
+    def bordered(self) -> DenseRows:
+        """Return the matrix with a row and a column of zeros appended."""
+        return DenseRows(np.pad(self.gram, (0, 1)))
+
+    def square(self, indices: Indices, pause: Pause | None = None) -> Array:
+        """Return the rows and columns `indices`, shape (m, m)."""
+        if np.array_equal(indices, np.arange(len(self))):
+            return self.gram
+        return self.part(indices, indices)
+
+    def part(self, rows: Indices, columns: Indices) -> Array:
+        """Return K[rows][:, columns]."""
+        return part(self.gram, rows, columns)
+
+    def matvec(self, weights: Array, pause: Pause | None = None) -> Array:
+        """Return K w, shape (n,), in float64; rows of zero weight are not read."""
+        total = np.zeros(len(self))
+        _add_product(total, self.gram, weights)
+        return total
+
+    def both_matvecs(
+        self, weights: Array, squares: Array, pause: Pause | None = None
+    ) -> tuple[Array, Array]:
+        """Return K w and (K o K) q; q must be zero where w is. Each row is read once."""
+        total, squared = np.zeros(len(self)), np.zeros(len(self))
+        _add_both_products(total, squared, self.gram, weights, squares)
+        return total, squared
 
 
 class RowMemory:
@@ -241,3 +324,83 @@ def _in_blocks(
         if pause is not None:
             pause()
         yield low, indices[low : low + step]
+
+
+@compiled
+def part(gram: Array, rows: Indices, columns: Indices) -> Array:
+    """Return gram[rows][:, columns]."""
+    chosen = np.empty((rows.size, columns.size), gram.dtype)
+    for a in range(rows.size):
+        row = gram[rows[a]]
+        for b in range(columns.size):
+            chosen[a, b] = row[columns[b]]
+    return chosen
+
+
+@compiled
+def copy_symmetric(
+    target: Array,
+    rows: Indices,
+    columns: Indices,
+    source: Array,
+    source_rows: Indices,
+    source_columns: Indices,
+) -> None:
+    """Copy rows and columns of `source` to rows and columns of `target`, and to its transpose."""
+    for a in range(rows.size):
+        values = source[source_rows[a]]
+        for b in range(columns.size):
+            target[rows[a], columns[b]] = values[source_columns[b]]
+            target[columns[b], rows[a]] = values[source_columns[b]]
+
+
+@compiled
+def _add_product(total: Array, gram: Array, weights: Array) -> None:
+    """Add K w to `total`."""
+    for a in range(weights.size):
+        if weights[a] != 0.0:
+            row = gram[a]
+            for s in range(total.size):
+                total[s] += weights[a] * row[s]
+
+
+@compiled
+def _add_both_products(
+    total: Array, squared: Array, gram: Array, weights: Array, squares: Array
+) -> None:
+    """Add K w to `total`, and (K o K) q to `squared`."""
+    for a in range(weights.size):
+        if weights[a] != 0.0:
+            row = gram[a]
+            for s in range(total.size):
+                total[s] += weights[a] * row[s]
+                squared[s] += squares[a] * row[s] * row[s]
+
+
+@compiled
+def add_rows(total: Array, rows: Array, numbers: Indices, weights: Array) -> None:
+    """Add sum_a weights_a rows[numbers_a] to `total`."""
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+
+
+@compiled
+def add_both(
+    total: Array,
+    squared: Array,
+    rows: Array,
+    numbers: Indices,
+    weights: Array,
+    square_weights: Array,
+) -> None:
+    """Add sum_a weights_a r_a to `total` and sum_a square_weights_a r_a^2 to `squared`.
+
+    r_a = rows[numbers_a] is read once; r_a^2 is its entrywise square.
+    """
+    for a in range(numbers.size):
+        row = rows[numbers[a]]
+        for s in range(total.size):
+            total[s] += weights[a] * row[s]
+            squared[s] += square_weights[a] * row[s] * row[s]

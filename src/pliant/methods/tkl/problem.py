@@ -32,9 +32,9 @@ import numpy as np
 from pliant.core.linalg import eigenvalue, last_eigenpairs
 from pliant.core.typing import Array
 from pliant.core.validation import check_kernel_values
-from pliant.methods.svm.dual import DenseRows, MarginDual
+from pliant.methods.svm.dual import MarginDual
 from pliant.methods.svm.problem import SVMProblem
-from pliant.methods.svm.rows import CachedRows
+from pliant.methods.svm.rows import CachedRows, DenseRows
 from pliant.methods.tkl.generalized_kernel import GeneralizedKernel, blend_identity
 
 

@@ -24,7 +24,8 @@ import scipy.linalg
 
 from pliant.core.loops import compiled
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.dual import WorkingBlock, add_both, add_rows
+from pliant.methods.svm.rows import add_both, add_rows
+from pliant.methods.svm.smo.block import WorkingBlock
 
 READS, REMOVAL, OVERHEAD = 1.0 / 15.0, 4.0, 2e5
 """Cost of a step on m coordinates, in units of one kernel value read by SMO. It is OVERHEAD (a few

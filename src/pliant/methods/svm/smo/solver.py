@@ -31,14 +31,14 @@ from pliant.core.loops import compiled
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.methods.svm.dual import (
-    Certificate,
-    MarginDual,
+from pliant.methods.svm.dual import Certificate, MarginDual, project_box_hyperplane
+from pliant.methods.svm.smo.block import (
     WorkingBlock,
+    active_set,
     one_sided_slopes,
-    project_box_hyperplane,
     slope_down,
     slope_up,
+    working_set,
 )
 from pliant.methods.svm.smo.newton import NewtonSchedule
 
@@ -273,59 +273,6 @@ class SMOState:
         """Report the progress between blocks of kernel values; raise _Stopped on a stop request."""
         if self.stopped or self._report():
             raise _Stopped
-
-
-def active_set(block: WorkingBlock, intercept: float, limit: int) -> Indices | None:
-    """Return the coordinates in violating pairs, or None if there are none.
-
-    If there are more than `limit`, return the `limit` worst violators of the optimality conditions
-    at `intercept`, including all free coordinates. If more than `limit` violate these conditions,
-    return None.
-    """
-    rise, fall = block.rates()
-    pairs = np.flatnonzero((rise > fall.min()) | (fall < rise.max()))
-    if pairs.size == 0:
-        return None
-    if pairs.size <= limit:
-        return pairs
-    violation = np.maximum(rise - intercept, intercept - fall)  # >= 0 for free coordinates
-    if (violation >= 0.0).sum() > limit:
-        return None
-    return np.sort(np.argsort(-violation, kind="stable")[:limit])
-
-
-def working_set(block: WorkingBlock, limit: int, rng: np.random.Generator) -> Indices:
-    """Return up to `limit` >= 2 coordinates, including the maximal violating pair.
-
-    If too many coordinates are in violating pairs, the set holds equally many of the worst
-    violators upwards and downwards, plus free coordinates, sampled if there are too many.
-    The worst violators are neighbours of each other: blocks of them alone undo each other's steps,
-    so the solver needs fifty times as many blocks.
-    """
-    rise, fall = block.rates()
-    n, least, most = rise.size, float(fall.min()), float(rise.max())
-    pairs = np.flatnonzero((rise > least) | (fall < most))
-    if pairs.size == 0:
-        return np.unique([np.argmax(rise), np.argmin(fall)])
-    free = np.flatnonzero(block.free)
-    # Use 3 % of all coordinates: most coordinates of a larger block need not move, and the block
-    # costs as much as the rows of those that move. Use 10 % up to 2000 coordinates: such blocks are
-    # cheap, and a tenth as many suffice for small C, which moves many coordinates to their bounds.
-    # Use at least 200, and at least twice the number of free coordinates: these move in each round.
-    size = min(limit, max(200, int(0.03 * n), min(int(0.1 * n), 2000), 2 * free.size))
-    if pairs.size <= size:
-        return pairs
-    # Free coordinates fill up to half of the block. A shuffled order breaks ties: initially, all
-    # coordinates of a class are tied.
-    side = max(1, (size - min(free.size, int(0.5 * size))) // 2)
-    shuffled = np.random.default_rng(0).permutation(n)
-    up = shuffled[np.argsort(-rise[shuffled], kind="stable")][:side]
-    down = shuffled[np.argsort(fall[shuffled], kind="stable")][:side]
-    worst = np.union1d(up[rise[up] > least], down[fall[down] < most])
-    others = np.setdiff1d(free, worst)
-    if others.size > size - worst.size:
-        others = rng.choice(others, size - worst.size, replace=False)
-    return np.union1d(worst, others)
 
 
 @compiled
