@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from pliant.core.linalg import negative_eigenvalue, remedy
+from pliant.core.eigen import negative_eigenvalue, remedy
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import check_gram, check_labels, check_points, has_fractions

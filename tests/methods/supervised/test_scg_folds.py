@@ -5,7 +5,7 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 from pliant import KernelEmbedding, SCGLogDetLearner, SideInformation
-from pliant.core import linalg
+from pliant.core import eigen
 from pliant.kernels import Gaussian, Linear
 from pliant.methods.supervised import scg
 from pliant.methods.supervised.information import LabelGraph
@@ -34,7 +34,7 @@ def dense_components(K0, train, test, y, gamma, beta, n_components, center):
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("gamma", [1e-2, 1.0, 1e3])
 def test_components_are_those_of_the_dense_matrix(name, gamma, center, iterations, monkeypatch):
-    monkeypatch.setattr(linalg, "SMALL_STRUCTURED", 10 if iterations else 10**6)
+    monkeypatch.setattr(eigen, "ORDER_OF_STRUCTURED", 10 if iterations else 10**6)
     X, y = data(90)
     K0 = KERNELS[name](X)
     train, test = np.flatnonzero(np.arange(90) % 5), np.arange(0, 90, 5)

@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from pliant.core.eigen import negative_eigenvalue, remedy
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
-from pliant.core.linalg import negative_eigenvalue, remedy
 from pliant.core.sparse import is_sparse
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices

@@ -38,6 +38,7 @@ from typing import ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from pliant.core.blocks import row_blocks
+from pliant.core.eigen import eigenpairs_above, none_above
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual
@@ -49,10 +50,6 @@ objective by at most eta (EIGENVALUE_SLACK tau/2)^2, which is below rounding err
 
 BLOCK_ENTRIES = 500_000
 """Number of matrix entries in memory when a matrix is summed block by block."""
-
-LAPACK_ORDER, LANCZOS_SHARE = 300, 0.03
-"""Choice of the eigensolver: LAPACK up to the order `LAPACK_ORDER`; Lanczos iterations for up to
-the share `LANCZOS_SHARE` of the eigenvectors."""
 
 
 def automatic_eta(beta: Array) -> float:
@@ -382,75 +379,6 @@ def _compress(
     core[s, :s] = core[:s, s] = np.sqrt(n - s)
     core[s, s] = n - s
     return core
-
-
-class Eigenpairs(NamedTuple):
-    """Eigenvalues above a level, descending, shape (r,), and orthonormal eigenvectors, (n, r).
-
-    `complete` is True if it is certain that no other eigenvalue is above the level.
-    """
-
-    values: Array
-    vectors: Array
-    complete: bool
-
-
-def eigenpairs_above(matrix: Array, level: float, guess: int = 8) -> Eigenpairs:
-    """Compute the eigenpairs of a symmetric matrix with eigenvalues above `level`.
-
-    The matrix may be overwritten. Lanczos iterations, O(n^2) each, are used if the matrix is large
-    and a few eigenvalues (about `guess`) are expected; otherwise LAPACK is used, O(n^3). Lanczos
-    iterations can miss copies of a multiple eigenvalue; `none_above` detects this.
-    """
-    import scipy.linalg
-    from scipy.sparse.linalg import ArpackError, eigsh
-
-    n, k, complete = len(matrix), guess + 4, True
-    pairs: tuple[Array, Array]
-    while n > LAPACK_ORDER and k <= LANCZOS_SHARE * n:  # until an eigenvalue is below the level
-        try:
-            pairs = eigsh(matrix, k, which="LA", v0=np.ones(n))
-        except ArpackError:
-            break
-        if pairs[0][0] <= level:
-            complete = False
-            break
-        k *= 2
-    if n <= LAPACK_ORDER:
-        pairs = np.linalg.eigh(matrix)
-    elif complete:
-        diagonal = matrix.diagonal().copy()
-        try:
-            # The subset driver orthogonalises every vector against all others: for a matrix of
-            # order 1900, it takes 8 s for nearly all vectors; the full decomposition takes 1.3 s.
-            subset = LANCZOS_SHARE * n < guess <= 0.2 * n
-            interval = (level, np.inf) if subset else None
-            pairs = scipy.linalg.eigh(matrix.T, subset_by_value=interval, overwrite_a=True)
-        except np.linalg.LinAlgError:  # clustered eigenvalues; the upper triangle is overwritten
-            matrix[np.diag_indices_from(matrix)] = diagonal
-            pairs = np.linalg.eigh(matrix, UPLO="L")
-    values, vectors = pairs
-    start = int(np.searchsorted(values, level, side="right"))  # values ascend
-    return Eigenpairs(values[start:][::-1], vectors[:, start:][:, ::-1], complete)
-
-
-def none_above(matrix: Array, level: float, values: Array, vectors: Array) -> bool:
-    """Return True if all eigenvalues of a symmetric M except `values` are below `level` > 0.
-
-    Equivalently, V diag(values) V' - M + level I is positive definite, which one Cholesky
-    factorisation tests, O(n^3/3). M is overwritten.
-    """
-    import scipy.linalg
-
-    for low in range(0, len(matrix), 256):
-        rows = slice(low, low + 256)
-        matrix[rows] = (vectors[rows] * values) @ vectors.T - matrix[rows]
-    matrix[np.diag_indices_from(matrix)] += level
-    try:
-        scipy.linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ import numpy as np
 import scipy.linalg
 from joblib import Parallel, delayed
 
-from pliant.core.linalg import negative_eigenvalue, remedy
+from pliant.core.eigen import negative_eigenvalue, remedy
 from pliant.core.loops import compiled
 from pliant.core.progress import Progress, Result, Status
 from pliant.core.threads import blas_limited

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.core.linalg import top_eigenpairs
+from pliant.core.eigen import top_eigenpairs
 from pliant.core.typing import Array
 from pliant.core.validation import check_points, check_vector
 from pliant.methods.supervised.learner import LogDetKernel

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.blocks import in_blocks
+from pliant.core.eigen import negative_eigenvalue
 from pliant.core.estimators import (
     BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
@@ -23,7 +24,6 @@ from pliant.core.estimators import (
     check_is_fitted,
 )
 from pliant.core.exceptions import NonPSDWarning
-from pliant.core.linalg import negative_eigenvalue
 from pliant.core.sparse import in_form_of, is_sparse
 from pliant.core.state import reads, trains
 from pliant.core.text import one_line

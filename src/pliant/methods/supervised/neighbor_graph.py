@@ -20,7 +20,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from pliant.core.linalg import last_eigenpairs
+from pliant.core.eigen import last_eigenpairs
 from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse
 from pliant.core.typing import Array, Indices, Mask
 from pliant.core.validation import check_integer, check_points, check_real, check_vector

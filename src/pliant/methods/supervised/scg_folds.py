@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from pliant.core.linalg import DiagonalPlusLowRank
+from pliant.core.eigen import DiagonalPlusLowRank
 from pliant.core.typing import Array, Indices
 from pliant.methods.supervised.components import count_positive
 from pliant.methods.supervised.information import LabelGraph

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pliant.core.linalg import eigenvalue, last_eigenpairs
+from pliant.core.eigen import eigenvalue, last_eigenpairs
 from pliant.core.typing import Array
 from pliant.core.validation import check_kernel_values
 from pliant.methods.svm.dual import MarginDual
