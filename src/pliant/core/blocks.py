@@ -1,4 +1,4 @@
-"""Compute outputs for many samples in blocks of rows, to bound memory use."""
+"""Bounds on memory: outputs of many samples in blocks of rows, and the size of a Gram matrix."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ BLOCK_ENTRIES = 4_000_000
 """Maximum number of kernel values in memory during prediction."""
 
 
-def row_blocks(n_rows: int, width: int, entries: int = BLOCK_ENTRIES) -> Iterator[slice]:
+def row_blocks(n_rows: int, width: int, entries: int) -> Iterator[slice]:
     """Yield blocks of rows with at most `entries` values, `width` per row, or single rows."""
-    step = max(1, entries // max(1, width))
-    return (slice(low, min(low + step, n_rows)) for low in range(0, n_rows, step))
+    return slices(n_rows, max(1, entries // max(1, width)))
+
+
+def slices(count: int, step: int) -> Iterator[slice]:
+    """Yield slices of at most `step` indices that cover range(count)."""
+    return (slice(low, min(low + step, count)) for low in range(0, count, step))
+
+
+def gram_mb(n_points: int) -> float:
+    """Return the size of a Gram matrix in float64, in MiB, the unit of ``cache_mb``."""
+    return 8.0 * n_points**2 / 2.0**20
 
 
 def in_blocks(X: Array, width: int, outputs: Callable[[Array], Any]) -> Any:

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from pliant.core.blocks import row_blocks
 from pliant.core.typing import Array, Indices
 
 Metric: TypeAlias = Literal["cityblock", "euclidean", "sqeuclidean"]
@@ -24,8 +25,6 @@ def cdist(X: Array, Y: Array, metric: Metric = "euclidean") -> Array:
 def nearest_rows(points: Array, centres: Array) -> Indices:
     """Return the index of the centre nearest to each point (lowest index for ties), shape (m,)."""
     labels = np.empty(len(points), dtype=np.intp)
-    step = max(1, BLOCK_ENTRIES // len(centres))
-    for low in range(0, len(points), step):
-        distances = cdist(points[low : low + step], centres, "sqeuclidean")
-        labels[low : low + step] = distances.argmin(axis=1)
+    for rows in row_blocks(len(points), len(centres), BLOCK_ENTRIES):
+        labels[rows] = cdist(points[rows], centres, "sqeuclidean").argmin(axis=1)
     return labels

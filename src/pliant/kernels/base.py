@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core import process
+from pliant.core.blocks import row_blocks
 from pliant.core.estimators import BaseEstimator, clone
 from pliant.core.sparse import as_csr, is_sparse, scale_columns
 from pliant.core.text import listed, one_line, printable, quoted, suggest
@@ -207,9 +208,8 @@ if not process.BARE:
 
 def _add_multiple(total: Array, factor: float, matrix: Array) -> None:
     """Add a multiple of a matrix in place; products of a few rows at a time take little memory."""
-    step = max(1, 65_536 // max(1, total.shape[1]))
-    for low in range(0, len(total), step):
-        total[low : low + step] += factor * matrix[low : low + step]
+    for rows in row_blocks(len(total), total.shape[1], 65_536):
+        total[rows] += factor * matrix[rows]
 
 
 def _is_point(X: npt.ArrayLike) -> bool:

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core import process
+from pliant.core.blocks import row_blocks
 from pliant.core.distances import cdist
 from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse, row_keys
 from pliant.core.typing import Array, Indices, Mask
@@ -248,5 +249,4 @@ def _smallest(distances: Array, k: int) -> Indices:
 
 def row_parts(rows: Indices, n: int, entries: int = 10_000_000) -> Iterator[Indices]:
     """Yield `rows` in parts with at most `entries` distances to n points each."""
-    step = max(1, entries // n)
-    return (rows[low : low + step] for low in range(0, rows.size, step))
+    return (rows[block] for block in row_blocks(rows.size, n, entries))

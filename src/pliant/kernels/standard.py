@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.blocks import row_blocks
 from pliant.core.distances import cdist
 from pliant.core.estimators import clone
 from pliant.core.exponential import exponentials
@@ -246,11 +247,10 @@ class Exponents:
         points, sizes = self.right[:, :-2], -self.right[:, -1]
         gram = np.asarray(points @ points.T)  # a symmetric product takes half the time
         # exponents 2 gamma x'y - a - b
-        height = max(1, TILE_ENTRIES // max(1, len(gram)))
-        for top in range(0, len(gram), height):
-            tile = gram[top : top + height]
+        for rows in row_blocks(len(gram), len(gram), TILE_ENTRIES):
+            tile = gram[rows]
             tile *= 2.0 * self.gamma
-            tile -= sizes[top : top + height, None]
+            tile -= sizes[rows, None]
             tile -= sizes
             exponentials(tile)
         np.fill_diagonal(gram, 1.0)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from pliant.core.blocks import gram_mb
 from pliant.core.eigen import negative_eigenvalue, remedy
 from pliant.core.exceptions import FeatureScaleWarning, NonPSDWarning
 from pliant.core.sparse import is_sparse
@@ -74,7 +75,7 @@ class HadamardOptions:
 
     def fits(self, n: int) -> bool:
         """Return True if a Gram matrix of n points fits into `cache_mb`, in float64."""
-        return 8.0 * n**2 <= self.cache_mb * 2.0**20
+        return gram_mb(n) <= self.cache_mb
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +162,7 @@ def _stores_gram(n: int, psd: bool, options: HadamardOptions) -> bool:
         # The full Gram matrix of the training points must be tested for negative eigenvalues.
         if options.partition is None and fits:
             return True
-        remedy = f"set cache_mb to {int(8.0 * n**2 / 2**20) + 1} or more"
+        remedy = f"set cache_mb to {int(gram_mb(n)) + 1} or more"
         if options.partition is not None:
             remedy = "omit partition"
         raise ValueError(
@@ -175,7 +176,7 @@ def _stores_gram(n: int, psd: bool, options: HadamardOptions) -> bool:
     if coupled and options.tau != "auto" and not fits:
         raise ValueError(
             f"expected tau = 0 or 'auto' for {n} rows, as their Gram matrix takes "
-            f"{8.0 * n**2 / 2**20:.0f} MB, more than cache_mb = {options.cache_mb:g}, "
+            f"{gram_mb(n):.0f} MB, more than cache_mb = {options.cache_mb:g}, "
             f"got {options.tau!r}"
         )
     return options.partition is None and fits and (n <= DENSE_ROWS or coupled)

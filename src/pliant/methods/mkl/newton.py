@@ -33,6 +33,7 @@ import numpy as np
 import scipy.linalg
 from joblib import Parallel, delayed
 
+from pliant.core.blocks import gram_mb
 from pliant.core.eigen import negative_eigenvalue, remedy
 from pliant.core.loops import compiled
 from pliant.core.progress import Progress, Result, Status
@@ -91,18 +92,18 @@ class Grams:
     def __init__(
         self, kernels: Sequence[Kernel], points: Array, cache_mb: float, n_jobs: int | None = None
     ) -> None:
-        n, count, memory = points.shape[0], len(kernels), cache_mb * 2.0**20
-        if 8.0 * n * n > memory:
+        n, count = points.shape[0], len(kernels)
+        if gram_mb(n) > cache_mb:
             raise ValueError(
-                f"expected cache_mb >= {np.ceil(8.0 * n * n / 2.0**20):g}, the size of one Gram "
-                f"matrix of {n} samples, got {cache_mb:g}"
+                f"expected cache_mb >= {np.ceil(gram_mb(n)):g}, the size of one Gram matrix of {n} "
+                f"samples, got {cache_mb:g}"
             )
         self.kernels, self.points = list(kernels), points
         self.n = n
-        self.dtype: np.dtype[Any] = np.dtype(
-            np.float32 if 8.0 * n * n * count > memory else np.float64
-        )
-        self._max_kept = min(count, int(memory / (self.dtype.itemsize * n * n)))
+        single = count * gram_mb(n) > cache_mb
+        self.dtype: np.dtype[Any] = np.dtype(np.float32 if single else np.float64)
+        matrix_mb = 0.5 * gram_mb(n) if single else gram_mb(n)
+        self._max_kept = min(count, int(cache_mb / matrix_mb))
         self.whole: bool = self._max_kept == count
         # matrices that are not kept are computed too, so that every error is raised here
         compute = map(delayed(self._compute_kept), range(count))

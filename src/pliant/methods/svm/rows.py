@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.blocks import row_blocks
 from pliant.core.loops import compiled
 from pliant.core.sparse import stack_rows
 from pliant.core.typing import Array, Between, Indices, Mask
@@ -319,11 +320,10 @@ def _in_blocks(
     indices: Indices, width: int, pause: Pause | None = None
 ) -> Iterator[tuple[int, Indices]]:
     """Yield the start and indices of each block of rows with `width` values; first call `pause`."""
-    step = max(1, BLOCK_ENTRIES // max(1, width))
-    for low in range(0, indices.size, step):
+    for block in row_blocks(indices.size, width, BLOCK_ENTRIES):
         if pause is not None:
             pause()
-        yield low, indices[low : low + step]
+        yield block.start, indices[block]
 
 
 @compiled

@@ -14,7 +14,7 @@ kernels of TKL. In a tessellated kernel, each point divides a box in two along e
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core import process
+from pliant.core.blocks import slices
 from pliant.core.estimators import clone
 from pliant.core.loops import compiled
 from pliant.core.text import printable
@@ -191,12 +192,6 @@ def check_shape_size(size: int, n_features: int) -> None:
 def blend_identity(factor: Array, share: float) -> Array:
     """Return a factor of (1 - share) F F' + share I, which preserves the trace n_P of F F'."""
     return np.hstack([np.sqrt(1.0 - share) * factor, np.sqrt(share) * np.eye(len(factor))])
-
-
-def slices(count: int, step: int) -> Iterator[slice]:
-    """Yield slices of at most `step` indices that cover range(count)."""
-    for low in range(0, count, step):
-        yield slice(low, min(low + step, count))
 
 
 def _select(side: Side, rows: Columns) -> Side:

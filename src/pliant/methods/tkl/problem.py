@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pliant.core.blocks import gram_mb
 from pliant.core.eigen import eigenvalue, last_eigenpairs
 from pliant.core.typing import Array
 from pliant.core.validation import check_kernel_values
@@ -86,7 +87,7 @@ class SaddleProblem:
     def __post_init__(self) -> None:
         size = self.kernel.shape_size(self.points.shape[1])
         object.__setattr__(self, "size", size)
-        object.__setattr__(self, "fits", 8.0 * len(self.points) ** 2 <= self.cache_mb * 2.0**20)
+        object.__setattr__(self, "fits", gram_mb(len(self.points)) <= self.cache_mb)
 
     @property
     def points(self) -> Array:
