@@ -32,10 +32,11 @@ from sklearn.pipeline import make_pipeline
 from pliant import TableFeatures
 from pliant.core.exceptions import TableError
 from pliant.persistence import save
-from pliant.tables import TableFormat, detect_format, iter_table, read_table, write_predictions
+from pliant.tables import TableFormat, detect_format, iter_table, read_table
 from pliant.tables.cli import main as pliant
 from pliant.tables.cli.predict import TablePredictor
 from pliant.tables.reading.schema import read_with_schema
+from pliant.tables.reading.write import write_predictions
 
 WORDS = ["good", "bad", "Fast", "slow", "red", "old", "cheap", "quiet", "naïve", "Straße"]
 ODD_WORDS = [

@@ -13,8 +13,8 @@ from pliant.kernels import (
     Polynomial,
     Precomputed,
     Sigmoid,
-    as_kernel,
 )
+from pliant.kernels.standard import as_kernel
 
 X = np.random.default_rng(0).uniform(size=(9, 4))
 NAMED = {

@@ -10,7 +10,8 @@ from sklearn.svm import SVC
 
 from pliant import DANKClassifier, KNPLClassifier, MKLClassifier, SCGLogDetLearner
 from pliant.exceptions import NonPSDWarning
-from pliant.kernels import Gaussian, Normalized, On, Precomputed, WeightedSum, as_kernel
+from pliant.kernels import Gaussian, Normalized, On, Precomputed, WeightedSum
+from pliant.kernels.standard import as_kernel
 
 POINTS = np.random.default_rng(0).uniform(size=(6, 3))
 NEW = np.random.default_rng(1).uniform(size=(4, 3))

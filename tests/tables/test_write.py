@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pliant.exceptions import TableError
-from pliant.tables import read_table, write_predictions
-from pliant.tables.reading.write import write_csv
+from pliant.tables import read_table
+from pliant.tables.reading.write import write_csv, write_predictions
 
 FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n")
 

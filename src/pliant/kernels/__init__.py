@@ -25,7 +25,6 @@ from pliant.kernels.standard import (
     Polynomial,
     Precomputed,
     Sigmoid,
-    as_kernel,
 )
 
 __all__ = [
@@ -47,7 +46,6 @@ __all__ = [
     "Sigmoid",
     "Sum",
     "WeightedSum",
-    "as_kernel",
 ]
 
 set_public_module(globals(), __all__)

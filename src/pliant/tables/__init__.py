@@ -1,8 +1,7 @@
 """The wing of tables: read, encode and compare tables, blend models, and run the command line.
 
-`read_table` and `iter_table` read CSV, Parquet and LIBSVM files as data frames, `TableSchema` has
-the kinds of their columns, and `write_predictions` writes a CSV file that is safe to open in a
-spreadsheet.
+`read_table` and `iter_table` read CSV, Parquet and LIBSVM files as data frames, and `TableSchema`
+has the kinds of their columns.
 `pliant.TableFeatures`, `pliant.compare` and `pliant.fit` are the other ways in.
 
 Three subpackages: `reading` (files, column kinds, encoding), `comparison` (folds, race, blend,
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from pliant.tables.reading.infer import TableFormat
     from pliant.tables.reading.read import detect_format, iter_table, read_table
     from pliant.tables.reading.schema import TableSchema
-    from pliant.tables.reading.write import write_predictions
 
 __all__ = [
     "BlendClassifier",
@@ -34,7 +32,6 @@ __all__ = [
     "detect_format",
     "iter_table",
     "read_table",
-    "write_predictions",
 ]
 
 _HOMES = {
@@ -47,7 +44,6 @@ _HOMES = {
     "detect_format": "reading.read",
     "iter_table": "reading.read",
     "read_table": "reading.read",
-    "write_predictions": "reading.write",
 }
 """Modules of the names; those that are not public are parts of saved models."""
 

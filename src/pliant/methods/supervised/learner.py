@@ -249,7 +249,7 @@ def base_kernel(
 ) -> Kernel:
     """Return the kernel for a parameter ``kernel``; raise ValueError unless it is symmetric PSD.
 
-    Valid names are those that `pliant.kernels.as_kernel` accepts, and "graph" for the
+    Valid names are those that `as_kernel` accepts, and "graph" for the
     kernel of the neighbour graph of the points.
     """
     if isinstance(kernel, str) and kernel == "graph":
