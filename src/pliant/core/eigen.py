@@ -34,15 +34,15 @@ ORDER_OF_STRUCTURED = 120
 """The same for `DiagonalPlusLowRank`: with n = 500, LAPACK takes 15 ms, Lanczos 1 to 4."""
 
 
-def negative_eigenvalue(matrix: Array, tol: float = 1e-8) -> float | None:
+def negative_eigenvalue(matrix: Array) -> float | None:
     """Return the smallest eigenvalue of a symmetric matrix if it is clearly negative, else None.
 
-    Clearly negative means below -`tol` times the largest absolute diagonal entry. The eigenvalue
+    Clearly negative means below -1e-8 times the largest absolute diagonal entry. The eigenvalue
     (12 s, n = 3000) is computed only if a Cholesky factorisation (.25 s) fails. Both cost O(n^3).
     """
     from scipy.linalg.lapack import dpotrf
 
-    shift = tol * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
+    shift = 1e-8 * max(float(np.abs(matrix.diagonal()).max()), np.finfo(np.float64).tiny)
     shifted = np.array(matrix, dtype=np.float64, order="C")
     shifted[np.diag_indices_from(shifted)] += shift
     _, place = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)  # lower triangle of shifted

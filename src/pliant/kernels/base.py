@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from inspect import Parameter, signature
@@ -103,7 +103,7 @@ class Kernel(BaseEstimator, ABC):
             return np.empty((X.shape[0], Y.shape[0]))
         if is_sparse(X) is not is_sparse(Y):
             X, Y = as_csr(X), as_csr(Y)
-        return self._finite(self._gram, X, Y)
+        return self._finite(self._gram(X, Y))
 
     def _checked_points(self, X: Any, name: str) -> Array:
         """Return points as a float64 array, or as a CSR array if they are sparse."""
@@ -114,10 +114,9 @@ class Kernel(BaseEstimator, ABC):
             )
         return check_points(X, name, sparse=True)
 
-    def _finite(self, values: Callable[..., Array], *points: Array) -> Array:
-        """Evaluate a function of points; raise ValueError if a value is NaN or beyond 1e75."""
-        result = values(*points)
-        return result if self._bounded else check_kernel_values(result, self)
+    def _finite(self, values: Array) -> Array:
+        """Return kernel values; raise ValueError if one is NaN or beyond 1e75."""
+        return values if self._bounded else check_kernel_values(values, self)
 
     def _refuse_one_set(self) -> None:
         """Raise ValueError for an asymmetric kernel on one set of points."""
@@ -143,7 +142,7 @@ class Kernel(BaseEstimator, ABC):
         """Return k(x, x) for each row of X, shape (n,)."""
         self._check_kernels()
         X = self._checked_points(X, "X")
-        return self._finite(self._diagonal, X) if X.shape[0] else np.empty(0)
+        return self._finite(self._diagonal(X)) if X.shape[0] else np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
         return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])

@@ -156,23 +156,10 @@ def maximise(
         # start from beta, C'/C beta or 0, whichever has the largest h
         beta = better_start(dual, start.beta, start.growth)
         beta = project_box_hyperplane(beta, dual.lower, dual.upper)
-    return _solve_dual(problem, beta, options, callback, fields)
-
-
-def _solve_dual(
-    problem: HadamardDual,
-    start: Array,
-    options: HadamardOptions,
-    callback: Callback,
-    fields: tuple[Array, Array] | None = None,
-) -> Result[Certificate]:
-    """Solve a dual from a feasible `start`, with its `fields` in the quartic dual if known."""
     tol, max_iter = options.tol, options.max_iter
     if problem.rule is None:  # tau = 0
-        return smo.solve(
-            problem.quartic, start, fields=fields, tol=tol, max_iter=max_iter, callback=callback
-        )
-    return sequential.solve(problem, start, tol=tol, max_iter=max_iter, callback=callback)
+        return smo.solve(dual, beta, fields=fields, tol=tol, max_iter=max_iter, callback=callback)
+    return sequential.solve(problem, beta, tol=tol, max_iter=max_iter, callback=callback)
 
 
 def hadamard_kernel(
