@@ -45,9 +45,9 @@ class CriticalDifferenceDisplay(Display):
     names : sequence of k str
         Names of k >= 2 methods.
     ranks : array-like of shape (k,)
-        Mean ranks, from 1 (best) to k (worst); see `pliant.tables.comparison.average_ranks`.
+        Mean ranks, from 1 (best) to k (worst); see `average_ranks`.
     critical_difference : float
-        Critical difference >= 0; see `pliant.tables.comparison.nemenyi_critical_difference`.
+        Critical difference >= 0; see `nemenyi_critical_difference`.
 
     Attributes
     ----------

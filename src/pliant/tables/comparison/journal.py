@@ -27,7 +27,7 @@ from pliant.tables.comparison.protocol import Cell, Protocol, Record, cell_of
 from pliant.tables.comparison.sample import Sample
 from pliant.tables.registry import Method
 
-FORMAT = "pliant comparison 6"
+FORMAT = "pliant comparison 1"
 """Format name in the first line of a file."""
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
