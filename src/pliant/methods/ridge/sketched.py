@@ -122,9 +122,9 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
     objective_: float = field(init=False)
     gap_: float = field(init=False)
 
-    @with_callbacks
     @blas_limited
     @trains
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the coefficients of the centres.
 
