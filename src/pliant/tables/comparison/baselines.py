@@ -26,8 +26,8 @@ GP_WIDTH = 5.0
 """Initial length scale of a Gaussian process: the typical distance between standardised points in
 12 dimensions. With length scale 1 and many features, the marginal likelihood is flat."""
 
-OPTIONAL, NOT_SAVED = ("xgboost", "lightgbm", "catboost", "xrfm"), ("xrfm",)
-"""Optional packages, and those whose models have no record, so that no file can hold them."""
+NOT_SAVED = ("xrfm",)
+"""Packages whose models have no record, so that no file can hold them."""
 
 LIGHTGBM: dict[str, object] = {
     "n_jobs": 1,
