@@ -41,6 +41,7 @@ from benchmarks.lines import (
     write_text,
 )
 from benchmarks.markdown import markdown_table
+from benchmarks.signed_ranks import signed_rank_p
 from benchmarks.splits import official, random_halves
 from pliant import MKLClassifier, MKLRegressor
 from pliant.core.typing import Array, Indices
@@ -51,7 +52,6 @@ from pliant.tables.comparison.statistics import (
     corrected_t_test,
     friedman_test,
     holm,
-    wilcoxon_test,
 )
 from pliant.tables.comparison.text import TextColumn
 
@@ -253,7 +253,7 @@ def summary(lines: pd.DataFrame) -> list[dict[str, Any]]:
         table[f"gain on {reference}"] = gains
         table[f"better / worse, {reference}"] = sides
         if len(means) > 1:
-            p_values = [wilcoxon_test(means[name], means[reference]).p_value for name in others]
+            p_values = [signed_rank_p(means[name], means[reference]) for name in others]
             table[f"p, {reference}"] = pd.Series(dict(zip(others, holm(p_values), strict=True)))
     table["seconds"] = lines.groupby("method")["seconds"].mean()
     rows = table.sort_values("rank", kind="stable").to_dict("records")

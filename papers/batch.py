@@ -7,13 +7,13 @@ import numpy.typing as npt
 from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
+from pliant.core.blocks import BLOCK_ENTRIES, row_blocks
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_points
 from pliant.kernels.base import made_of
 from pliant.kernels.standard import Precomputed
 from pliant.methods.dank.kernel import HadamardKernel
 from pliant.methods.dank.machine import BaseHadamard
-from pliant.methods.dank.problem import row_blocks
 from pliant.methods.svm.machine import votes
 
 
@@ -74,7 +74,7 @@ def _values(model: BaseHadamard, X: Array) -> Array:
         )
     # f(x'_j) = sum_i beta_i F_(i, j*) k(x_i, x'_j) + b, in blocks of rows j
     values, places = np.empty(len(X)), batch_reciprocal_neighbors(X, kernel.points)
-    for rows in row_blocks(len(X), len(kernel.support)):
+    for rows in row_blocks(len(X), len(kernel.support), BLOCK_ENTRIES):
         values[rows] = kernel.in_places(X[rows], places[rows]) @ model.dual_coef_
     return values + float(model.intercept_)
 

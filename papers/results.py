@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.signed_ranks import signed_rank_p
 from papers.study import MEASURED, Study
 from pliant.core.typing import Array
-from pliant.tables.comparison.statistics import corrected_t_test, wilcoxon_test
+from pliant.tables.comparison.statistics import corrected_t_test
 
 LEVEL = 0.05
 """Significance level of each test."""
@@ -66,7 +67,7 @@ def gain_of(first: Array, second: Array, n_train: int, n_test: int) -> Gain:
     return Gain(
         plain.mean_difference, plain.standard_error, corrected.standard_error, plain.p_value,
         corrected.p_value, (plain.wins, plain.ties, plain.losses),
-        wilcoxon_test(first, second).p_value,
+        signed_rank_p(first, second),
     )  # fmt: skip
 
 
@@ -190,5 +191,5 @@ class Results:
                 rank=float(ranks[k].mean()),
                 better=sides.count(1),
                 worse=sides.count(-1),
-                p_value=wilcoxon_test(means, other).p_value if len(sets) > 1 else None,
+                p_value=signed_rank_p(means, other) if len(sets) > 1 else None,
             )

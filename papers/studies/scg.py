@@ -9,6 +9,7 @@ from itertools import combinations, product
 import numpy as np
 from scipy import stats
 
+from benchmarks.signed_ranks import signed_rank_p
 from papers import page as md
 from papers.contestants.embeddings import DIMENSIONS, NEIGHBOURS, variant
 from papers.contestants.scg import CS, MOST_STEPS
@@ -19,9 +20,9 @@ from pliant.core.typing import Array
 from pliant.tables.comparison.statistics import (
     FriedmanTest,
     average_ranks,
+    differences,
     friedman_test,
     nemenyi_critical_difference,
-    wilcoxon_test,
 )
 
 GROUP = "scg"
@@ -138,7 +139,7 @@ def _summary(study: Study, results: Results) -> str:
     ours, plain = results.means([OURS, PLAIN], "unlabelled").T
     rows = [printed(study.name)[name]["accuracy"] for name in results.sets]
     paper, other = (np.mean([_mean(row[m]) for row in rows]) for m in ("SCG-LDK", "Gaussian"))
-    p = wilcoxon_test(ours, plain).p_value
+    p = signed_rank_p(ours, plain)
     parts = [
         text(
             GROUP, "compared", sets=len(ours), ours=ours.mean(), plain=plain.mean(), p=p,
@@ -220,7 +221,7 @@ def _paired(results: Results, others: Sequence[str]) -> str:
         a, b = results.means([OURS, other], "unlabelled").T
         shared = [results.shared(name, [OURS, other], "unlabelled") for name in results.sets]
         repeats = [(x - y).round(9) for x, y in shared]
-        p = wilcoxon_test(a, b).p_value if len(a) > 1 else None
+        p = signed_rank_p(a, b) if len(a) > 1 else None
         rows.append({
             f"{results.titles[OURS]} against": results.titles[other],
             "mean gain": f"{(a - b).mean():.2f}",
@@ -248,11 +249,11 @@ def _chosen(results: Results, who: str, key: str) -> str:
 def extension(study: Study, results: Results) -> list[str]:
     """Return Table 4 and its test."""
     means = [[results.mean(n, OURS, p) for n in results.sets] for p in ("unlabelled", "test")]
-    test = wilcoxon_test(*means) if len(results.sets) > 1 else None
+    p = signed_rank_p(*means) if len(results.sets) > 1 else None
     paper = paper_means(study.name)
-    summary = "" if test is None else text(
-        GROUP, "extension", reported=EXTENSION_P_VALUE, p=test.p_value, h=int(test.p_value < LEVEL),
-        printed=wilcoxon_test(*paper.T).p_value, off=-test.mean_difference,
+    summary = "" if p is None else text(
+        GROUP, "extension", reported=EXTENSION_P_VALUE, p=p, h=int(p < LEVEL),
+        printed=signed_rank_p(*paper.T), off=-float(differences(*means).mean()),
     )  # fmt: skip
     parts = ("unlabelled", "later")
     both = zip(parts, paper.mean(axis=0), means, strict=True)

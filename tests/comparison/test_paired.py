@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pliant.tables.comparison.statistics import corrected_t_test, holm, wilcoxon_test
+from pliant.tables.comparison.statistics import corrected_t_test, holm
 
 FIRST = np.array([0.81, 0.84, 0.79, 0.88, 0.86, 0.83, 0.85])
 SECOND = np.array([0.80, 0.80, 0.81, 0.83, 0.86, 0.80, 0.79])
@@ -24,7 +24,6 @@ def plain(first, second):
 TESTS = {
     "t": plain,
     "corrected": lambda a, b: corrected_t_test(a, b, n_train=50, n_test=50),
-    "wilcoxon": wilcoxon_test,
 }
 
 scores = st.floats(0, 1).map(lambda x: round(x, 3))
@@ -51,12 +50,6 @@ def test_corrected_t_test_formula():
     assert found.statistic == pytest.approx(t, rel=1e-10)
     assert found.p_value == pytest.approx(2 * stats.t.sf(t, 6), rel=1e-10)
     assert found.p_value > plain(FIRST, SECOND).p_value
-
-
-def test_wilcoxon_exact_p_value():
-    found = wilcoxon_test([2, 4, 6, 8, 10, 12], [1, 2, 3, 4, 5, 6])
-    assert found.p_value == pytest.approx(2 / 2**6)
-    assert found.statistic == 21
 
 
 def test_equal_scores(any_test):

@@ -8,12 +8,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from pliant.tables.comparison.metrics import METRICS
 from pliant.tables.comparison.outcome import across, standings
 from pliant.tables.comparison.protocol import Protocol
-from pliant.tables.comparison.statistics import wilcoxon_test
 from tests.comparison.comparison_cases import entry, ranked, records_of, result_of
 
 NAMES = ("svm", "dummy", "dank", "tkl")
@@ -146,12 +144,3 @@ def test_ranks_over_tables(rows):
     ranks = {each.name: rank for each, rank in zip(found.methods, found.ranks, strict=True)}
     for each, rank in zip(turned.methods, turned.ranks, strict=True):
         assert rank == pytest.approx(4 - ranks[each.name])
-
-
-@few
-@given(st.lists(st.integers(-3, 3), min_size=2, max_size=9))
-def test_wilcoxons_test_of_shared_ranks_is_scipys(differences):
-    found = wilcoxon_test([float(d) for d in differences], [0.0] * len(differences))
-    moved = [d for d in differences if d]
-    expected = stats.wilcoxon(moved).pvalue if moved else 1.0
-    assert found.p_value == pytest.approx(expected, rel=1e-12)

@@ -38,7 +38,7 @@ class PairedTest:
     Attributes
     ----------
     statistic, p_value : float
-        Student's t, or Wilcoxon's signed-rank sum, and the two-sided p-value.
+        Student's t, and the two-sided p-value.
     mean_difference, standard_error : float
         Mean of first - second, and its standard error as estimated by the test.
     wins, ties, losses : int
@@ -112,36 +112,13 @@ def corrected_t_test(
     for name, rows in (("n_train", n_train), ("n_test", n_test), ("least_rows", least_rows)):
         if not rows > 0:
             raise ValueError(f"expected {name} > 0, got {rows}")
-    d = _differences(first, second)
+    d = differences(first, second)
     spread = 0.0 if np.ptp(d) == 0 else float(np.std(d, ddof=1))
     largest = _largest(np.array([first, second], dtype=np.float64))
     error = sqrt(1 / len(d) + n_test / n_train) * max(spread, largest / least_rows)
     mean = float(np.mean(d))
     t = mean / error if error > 0 else float(np.sign(mean)) * inf if mean else 0.0
     return _paired(d, t, 2 * float(stats.t.sf(abs(t), len(d) - 1)), error)
-
-
-def wilcoxon_test(first: npt.ArrayLike, second: npt.ArrayLike) -> PairedTest:
-    """Test whether d is symmetric about zero with Wilcoxon's signed-rank test.
-
-    Parameters
-    ----------
-    first, second : array-like of shape (r,)
-        Scores on the same r >= 2 splits or tables. Ties are ignored; p = 1 if all are ties.
-
-    Raises
-    ------
-    ValueError
-        If the scores differ in shape or are not finite.
-    """
-    d = _differences(first, second)
-    moved = d[d != 0]
-    if len(moved) == 0:
-        return _paired(d, 0.0, 1.0, 0.0)
-    ranks = stats.rankdata(np.abs(moved))
-    statistic = float(np.sum(np.sign(moved) * ranks))
-    error = float(np.std(d, ddof=1)) / sqrt(len(d))
-    return _paired(d, statistic, _signed_rank_p(moved, ranks), error)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -247,7 +224,7 @@ def nemenyi_critical_difference(n_methods: int, n_sets: int, level: float = 0.05
     return q * sqrt(k * (k + 1) / (6 * n))
 
 
-def _differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
+def differences(first: npt.ArrayLike, second: npt.ArrayLike) -> Array:
     """Return the score differences, rounded to 1e-12 of the largest score."""
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.ndim != 1 or a.shape != b.shape:
@@ -263,16 +240,6 @@ def _largest(scores: Array) -> float:
     if not np.isfinite(scores).all():
         raise ValueError("expected finite scores, got nan or inf")
     return float(np.abs(scores).max())
-
-
-def _signed_rank_p(moved: Array, ranks: Array) -> float:
-    """Return SciPy's p-value, or the exact p-value for at most 13 differences with tied ranks."""
-    n = len(moved)
-    if n > 13 or len(np.unique(ranks)) == n:
-        return float(stats.wilcoxon(moved).pvalue)
-    signs = np.arange(2**n)[:, None] >> np.arange(n) & 1  # all sign patterns; SciPy's loop is slow
-    sums, observed = signs @ ranks, float(ranks[moved > 0].sum())
-    return min(1.0, 2 * min(float(np.mean(sums >= observed)), float(np.mean(sums <= observed))))
 
 
 def _paired(d: Array, statistic: float, p_value: float, error: float) -> PairedTest:
