@@ -434,7 +434,9 @@ class HadamardKernel(BaseHadamardKernel):
             return QuarticForm(c)
         pairs = vars(self).get("eigenpairs")  # see `store_spectrum`
         if pairs is not None:
-            spectrum = Spectrum(pairs[0], pairs[1:-1], pairs[-1], n, True)
+            spectrum = Spectrum(
+                values=pairs[0], support=pairs[1:-1], others=pairs[-1], n=n, complete=True
+            )
         else:
             spectrum = Spectrum.of(self._between, support, self.beta[support], c, tau, n)
         return ThresholdForm(c, tau, spectrum)

@@ -61,7 +61,9 @@ def solve(
         `n_iter` counts the two-coordinate steps; `history` has one entry per model.
     """
     limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
-    state = SequentialState(problem, problem.at(start), tol, limit, callback)
+    state = SequentialState(
+        problem=problem, point=problem.at(start), tol=tol, limit=limit, callback=callback
+    )
     while True:
         certificate, status = state.certify()
         if status is not None:

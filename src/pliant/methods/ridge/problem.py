@@ -414,7 +414,15 @@ class Solver:
                 status = Status.STALLED
                 break
             self.problem.rows = self.problem.exact  # float32 makes no further progress
-        return Result(w, proof.value, proof.gap, self.n_iter, status, self.history, proof)
+        return Result(
+            x=w,
+            value=proof.value,
+            gap=proof.gap,
+            n_iter=self.n_iter,
+            status=status,
+            history=self.history,
+            certificate=proof,
+        )
 
     def _certify(self, w: Array) -> RidgeCertificate:
         certificate = self.problem.certify(w)

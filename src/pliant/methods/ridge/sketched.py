@@ -201,14 +201,29 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         def rows_of(values: KernelValues, cache_mb: float) -> KernelRows:
             if isinstance(data, DaskRows):
                 return PartitionRows(data, targets.values, targets.weights, values)
-            return MemoryRows(data, targets.values, targets.weights, values, cache_mb)
+            return MemoryRows(
+                X=data,
+                targets=targets.values,
+                weights=targets.weights,
+                values=values,
+                cache_mb=cache_mb,
+            )
 
         rows = exact = rows_of(KernelValues(kernel, kept, self.dtype), float(self.cache_mb))
         if self.dtype == "float32":
             exact = rows_of(KernelValues(kernel, kept), 0.0)
         size = self._costs(kernel, rows, targets, kept, factor)[1]
         sample = partial(sample_rows, data, targets, KernelValues(kernel, kept), size)
-        return SketchedEquations(rows, exact, sample, centres, factor, ridge, targets, centred)
+        return SketchedEquations(
+            rows=rows,
+            exact=exact,
+            sample=sample,
+            centres=centres,
+            factor=factor,
+            ridge=ridge,
+            targets=targets,
+            centred=centred,
+        )
 
     def _costs(
         self,
@@ -244,7 +259,14 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         # gap / weights.sum() bounds the mean squared difference from the optimal predictions, and
         # `squares` is the variance of the target times weights.sum().
         gaps = float(self.tol) ** 2 * problem.squares
-        return Solver(problem, gaps, int(self.max_iter), callback, iterations, sampled).solve()
+        return Solver(
+            problem=problem,
+            gaps=gaps,
+            max_iter=int(self.max_iter),
+            callback=callback,
+            cg_limit=iterations,
+            sample_limit=sampled,
+        ).solve()
 
     def _store(
         self,

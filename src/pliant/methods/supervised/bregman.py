@@ -146,7 +146,9 @@ class DistanceBounds:
         if math.isinf(self.slack):
             lower = log_det - float(pull @ self.bounds)
             gap = float(pull @ (self.bounds - p)) if violation == 0.0 else math.nan
-            return BoundsCertificate(gram, divergence, lower, gap, violation)
+            return BoundsCertificate(
+                gram=gram, value=divergence, lower_bound=lower, gap=gap, max_violation=violation
+            )
         # optimal slack x = xi/b - 1, with d_IS = x - log(1 + x), which is 0 if p meets the bound
         x = self.signs * np.maximum(self.signs * (p / self.bounds - 1.0), 0.0)
         logs = np.log(p) - np.log(self.bounds)  # of 1 + x, which may round to 0
@@ -155,7 +157,9 @@ class DistanceBounds:
         dual = self.slack * np.log1p(-pull * self.bounds / self.slack)
         value, lower = divergence + float(penalty.sum()), log_det + float(dual.sum())
         gap = float((penalty - pull * p - dual).sum())  # by pair: the log-determinants cancel
-        return BoundsCertificate(gram, value, lower, gap, violation)
+        return BoundsCertificate(
+            gram=gram, value=value, lower_bound=lower, gap=gap, max_violation=violation
+        )
 
 
 def squared_distances(gram: Array, pairs: Indices) -> Array:
@@ -196,7 +200,15 @@ def solve(
         stop = callback is not None and bool(callback(state.history[-1]))
         status = state.check(tol, max_iter, stop)
     proof = state.proof
-    return Result(state.duals, proof.value, proof.gap, state.n_iter, status, state.history, proof)
+    return Result(
+        x=state.duals,
+        value=proof.value,
+        gap=proof.gap,
+        n_iter=state.n_iter,
+        status=status,
+        history=state.history,
+        certificate=proof,
+    )
 
 
 class ProjectionState:

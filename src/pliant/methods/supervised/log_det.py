@@ -206,7 +206,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         low, high = np.percentile(squared_distances(gram, pairs), (5.0, 95.0))
         self.similar_bound_, self.dissimilar_bound_ = float(low), float(high)
         bounds = np.where(signs > 0, self.similar_bound_, self.dissimilar_bound_)
-        return DistanceBounds(gram, pairs, signs, bounds, float(self.slack))
+        return DistanceBounds(
+            gram=gram, pairs=pairs, signs=signs, bounds=bounds, slack=float(self.slack)
+        )
 
     def _store(self, result: Result[BoundsCertificate]) -> None:
         """Store the results of the solver, and warn unless it converged."""

@@ -356,7 +356,15 @@ class NeighborGraphKernel(SpectralKernel):
         # the mean of k(x, x) over the points is sum_i mu_i |u_i|^2 / n, which c scales to 1
         spectrum = 1.0 / (check_real("epsilon", epsilon, above=0) + smooth.values)
         spectrum *= points.shape[0] / float((vectors * vectors).sum(axis=0) @ spectrum)
-        return cls(points, vectors, smooth.values, spectrum, k, graph.radii, graph.degrees)
+        return cls(
+            points=points,
+            vectors=vectors,
+            eigenvalues=smooth.values,
+            spectrum=spectrum,
+            n_neighbors=k,
+            radii=graph.radii,
+            degrees=graph.degrees,
+        )
 
     def _at_new_points(self, X: Array) -> Array:
         """Evaluate the Nystroem extension of u_i, a mean over the linked points."""

@@ -296,9 +296,14 @@ class OrderSpectralLearner(KernelLearner):
         self.n_kept_: int = int(kept.sum())
         self.n_connected_components_: int = graph.n_components
         self.kernel_ = SpectralKernel(
-            graph.points, vectors[np.ix_(nodes, kept)], smooth.values[kept],
-            len(vectors) * spectrum[kept], int(self.n_neighbors), graph.radii, graph.degrees,
-        )  # fmt: skip
+            points=graph.points,
+            vectors=vectors[np.ix_(nodes, kept)],
+            eigenvalues=smooth.values[kept],
+            spectrum=len(vectors) * spectrum[kept],
+            n_neighbors=int(self.n_neighbors),
+            radii=graph.radii,
+            degrees=graph.degrees,
+        )
 
         def gram(rows: Indices) -> Array:
             features = vectors[rows] * np.sqrt(len(vectors) * spectrum)

@@ -205,7 +205,14 @@ def _solve_from_resolvent(
     matrix -= resolvent.inverse
     matrix *= strength
     value = resolvent.log_det + coupling.log_det
-    return SCGSolution(_symmetrize(matrix), value, graph, strength, resolvent, coupling)
+    return SCGSolution(
+        matrix=_symmetrize(matrix),
+        value=value,
+        graph=graph,
+        strength=strength,
+        resolvent=resolvent,
+        coupling=coupling,
+    )
 
 
 def _symmetrize(matrix: Array) -> Array:

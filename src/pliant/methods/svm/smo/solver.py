@@ -101,7 +101,7 @@ def solve(
         start = project_box_hyperplane(start, problem.lower, problem.upper)
         fields = problem.fields(start)
     limit = max_iter if max_iter >= 0 else int(np.iinfo(np.int64).max)
-    state = SMOState(problem, start, fields, limit, callback)
+    state = SMOState(problem=problem, beta=start, fields=fields, limit=limit, callback=callback)
     while True:
         certificate, status = state.certify(tol, violation)
         if status is not None:
@@ -218,7 +218,13 @@ class SMOState:
 
     def _step_in_block(self, chosen: Indices, floor: float) -> None:
         """Take steps on the coordinates `chosen` in a separate block, then update the fields."""
-        block = WorkingBlock(self.problem, self.beta, self.fields, chosen, self._pause)
+        block = WorkingBlock(
+            problem=self.problem,
+            beta=self.beta,
+            fields=self.fields,
+            indices=chosen,
+            pause=self._pause,
+        )
         goal = max(floor, 0.03 * self.full.violation)
         end = self.n_iter + max(10_000, 100 * chosen.size)
         while block.violation > goal and self._advance(block, goal, end - self.n_iter):

@@ -179,7 +179,9 @@ class InteriorMethod:
         inverse = np.linalg.inv(t * self.identity - 0.5 * share**2 * D)
         mu = trace / inverse.trace()  # S = mu Z^-1 has the trace n_P
         S = 0.5 * mu * (inverse + inverse.T)
-        return InteriorPoint(w, t, S, mu / (w - dual.lower), mu / (dual.upper - w))
+        return InteriorPoint(
+            w=w, t=t, S=S, below=mu / (w - dual.lower), above=mu / (dual.upper - w)
+        )
 
     def _quadratic(self, w: Array) -> Array:
         """Compute D(w) in the basis, shape (r, r)."""
@@ -220,7 +222,9 @@ class InteriorMethod:
         count = 2 * self.m + self.rank  # number of complementary pairs; mu is their mean product
         mu = (np.vdot(point.S, Z) + point.below @ low + point.above @ high) / count
         try:
-            system = CondensedSystem(dual, point, M, Z, self._gram(point.S), self.problem.size)
+            system = CondensedSystem(
+                dual=dual, point=point, M=M, Z=Z, K=self._gram(point.S), trace=self.problem.size
+            )
             reach = self._predictor_reach(system, Z)
             centred = float(np.clip((1.0 - reach) ** 2, LEAST_SHARE, 0.8) * mu)
             # on the central path, the gap is count * mu
@@ -331,7 +335,7 @@ class CondensedSystem:
         # (below + d below)(low + dw) = mu to first order, and similarly for above
         below = (mu - point.below * w) / self.low - point.below
         above = (mu + point.above * w) / self.high - point.above
-        return NewtonStep(w, t, S, Z, below, above)
+        return NewtonStep(w=w, t=t, S=S, Z=Z, below=below, above=above)
 
     def reach(self, step: NewtonStep) -> tuple[float, float]:
         """Return the maximum feasible step sizes for w and t, and for the multipliers."""

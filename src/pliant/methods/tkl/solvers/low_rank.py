@@ -232,7 +232,9 @@ class Search:
         gain = plain.gain(w)
         matrix, vectors, values, lower = self.problem.oracle(w, gain, count)
         self.add_bounds(bound, LowerBound(lower, w, gain, matrix), factor)
-        return Evaluation(w, value, bound.gap, matrix, vectors, values)
+        return Evaluation(
+            w=w, value=value, slack=bound.gap, matrix=matrix, vectors=vectors, values=values
+        )
 
     def add_bounds(
         self, upper: Certificate, lower: LowerBound, factor: Array | None = None
