@@ -3,7 +3,7 @@
 import numpy as np
 
 from pliant.kernels import Precomputed
-from pliant.methods.mkl.newton import Grams
+from pliant.methods.mkl.problem import Grams
 
 
 def grams_of(matrices):

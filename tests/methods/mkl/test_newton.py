@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods.mkl import newton
-from pliant.methods.mkl.newton import Grams, WeightLearning
+from pliant.methods.mkl import problem as source
+from pliant.methods.mkl.problem import Grams, WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import project_box_hyperplane
 from pliant.methods.svm.problem import SVMProblem
@@ -124,8 +125,8 @@ def test_products_of_small_svms_are_those_of_their_rows_and_columns(monkeypatch)
     solutions = [np.sin(some + 1.0) for some in places]
     for megabytes, digits in ((100.0, 1e-12), (0.03, 1e-6)):  # float64, then float32
         grams = Grams([Gaussian(gamma) for gamma in GAMMAS], X, megabytes)
-        for entries in (newton.BLOCK_ENTRIES, 0):
-            monkeypatch.setattr(newton, "BLOCK_ENTRIES", entries)
+        for entries in (source.BLOCK_ENTRIES, 0):
+            monkeypatch.setattr(source, "BLOCK_ENTRIES", entries)
             problem = WeightLearning(grams, places, svms)
             assert (problem._blocks is None) is (entries == 0)
             for some in (None, np.array([3, 1])):

@@ -10,7 +10,7 @@ from pliant.core.exceptions import UniformWeightsWarning
 from pliant.kernels import Gaussian
 from pliant.methods.mkl import alignment
 from pliant.methods.mkl.alignment import align, alignf, alignments
-from pliant.methods.mkl.newton import Grams
+from pliant.methods.mkl.problem import Grams
 from tests.methods.mkl.gram_matrices import grams_of
 from tests.reference import conic
 from tests.reference import naive_kernel_weights as naive

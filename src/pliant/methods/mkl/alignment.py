@@ -32,7 +32,7 @@ from scipy.optimize import nnls
 from pliant.core.exceptions import UniformWeightsWarning
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
-from pliant.methods.mkl.newton import Grams
+from pliant.methods.mkl.problem import Grams
 
 SLAB_ENTRIES = 8_000_000
 """Maximum number of kernel values in a slab over all kernels; 64 MB."""

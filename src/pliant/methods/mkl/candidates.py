@@ -21,7 +21,7 @@ from pliant.kernels.base import (
     short_name,
 )
 from pliant.kernels.standard import Gaussian, Polynomial, Precomputed, as_kernel
-from pliant.methods.mkl.newton import check_psd
+from pliant.methods.mkl.problem import check_psd
 
 WIDTHS = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
 """Bandwidths of the default Gaussians on standardised features. These bandwidths and the degrees of

@@ -18,7 +18,7 @@ from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.mkl import newton
 from pliant.methods.mkl.candidates import candidate_kernels, default_kernels, normalized_kernels
 from pliant.methods.mkl.machine import BaseMKL
-from pliant.methods.mkl.newton import Grams, WeightCertificate, WeightLearning
+from pliant.methods.mkl.problem import Grams, WeightCertificate, WeightLearning
 from pliant.methods.mkl.rules import CLASS_RULES, RULES
 from pliant.methods.svm.problem import LearnedFunction, SVMProblem, TrainingData
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from pliant.core.typing import Array, Indices
 from pliant.methods.mkl.alignment import Weighting, align, alignf, normalize_weights
-from pliant.methods.mkl.newton import Grams, WeightLearning
+from pliant.methods.mkl.problem import Grams, WeightLearning
 from pliant.methods.svm import smo
 from pliant.methods.svm.dual import svc_dual
 from pliant.methods.svm.rows import DenseRows
