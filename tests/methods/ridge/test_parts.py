@@ -14,9 +14,7 @@ from pliant.core.threads import blas_limited
 from pliant.kernels import Gaussian, Laplacian, Scaled
 from pliant.methods.ridge import rows as blocks
 from pliant.methods.ridge.problem import (
-    Costs,
     Preconditioner,
-    Solver,
     Targets,
     factorize,
     sample_centres,
@@ -30,6 +28,7 @@ from pliant.methods.ridge.rows import (
     product,
     residual,
 )
+from pliant.methods.ridge.solver import Costs, Solver
 from tests.methods.ridge.sketched_cases import RNG, WEIGHTS, X, Y
 
 TOLERANCES = (("float64", 1e-12), ("float32", 1e-5))

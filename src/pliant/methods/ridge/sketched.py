@@ -56,13 +56,10 @@ from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
     CentreFactor,
     Centres,
-    Costs,
     RidgeCertificate,
     SketchedEquations,
-    Solver,
     Targets,
     factorize,
-    products_per_value,
     sample_centres,
     sample_rows,
 )
@@ -75,6 +72,7 @@ from pliant.methods.ridge.rows import (
     dask_data,
     points_for_kernel,
 )
+from pliant.methods.ridge.solver import Costs, Solver, products_per_value
 from pliant.methods.summary import FunctionSummary, Summary
 
 
