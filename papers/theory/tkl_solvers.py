@@ -18,7 +18,7 @@ from pliant.core.typing import Array
 from pliant.methods.svm.problem import SVMProblem
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
-from pliant.methods.tkl.solvers.low_rank import Search, factorize
+from pliant.methods.tkl.solvers.search import Search, factorize
 
 FLAT, TRIES = 0.1, 8
 """Relative slope at which a line search ends, and its maximum number of SVMs."""

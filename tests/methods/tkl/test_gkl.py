@@ -13,7 +13,7 @@ from pliant import (
     TKLClassifier,
 )
 from pliant.kernels import Gaussian
-from pliant.methods.tkl.solvers.low_rank import WINDOW
+from pliant.methods.tkl.solvers.search import WINDOW
 from tests.papers.tessellated_cases import C1, R1
 from tests.reference.naive_tessellated import cells_rule, polynomial_tensor, tessellated_values
 from tests.reference.tessellated_sdp import by_weights, classification

@@ -12,7 +12,7 @@ from pliant.core.progress import Progress, Status
 from pliant.methods.svm import smo
 from pliant.methods.svm.problem import SVMProblem
 from pliant.methods.tkl.problem import SaddleProblem
-from pliant.methods.tkl.solvers import interior, low_rank
+from pliant.methods.tkl.solvers import interior, low_rank, search
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import gram, quadratic, random_shape, tessellated_tensor
 from tests.reference.tessellated_sdp import (
@@ -222,7 +222,7 @@ def test_the_proximal_term_does_not_change_the_optimum(prox, monkeypatch):
 def test_no_more_svms_than_allowed(limit, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        low_rank.smo, "solve", lambda *a, solve=smo.solve, **o: calls.append(1) or solve(*a, **o)
+        search.smo, "solve", lambda *a, solve=smo.solve, **o: calls.append(1) or solve(*a, **o)
     )
     result = low_rank.solve(problem_of(R3), tol=1e-12, max_iter=limit)
     assert result.status is Status.MAX_ITER
@@ -263,7 +263,7 @@ def test_two_points_have_a_closed_form_solution(C, degree):
         assert_bounds(result, optimum)
         assert result.value == pytest.approx(optimum, rel=1.1e-5)
         best = problem.oracle(np.array([1.0, -1.0]), 0.0).vectors
-        given_p = low_rank.solve_given(problem, best)
+        given_p = search.solve_given(problem, best)
         assert given_p.status is Status.CONVERGED
         assert given_p.n_iter == 1
         assert_bounds(given_p, optimum)

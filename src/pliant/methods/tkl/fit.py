@@ -21,7 +21,7 @@ from pliant.methods.tkl.generalized_kernel import blend_identity, inner_kernel
 from pliant.methods.tkl.machine import BaseGKL
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import interior, low_rank
-from pliant.methods.tkl.solvers.low_rank import Saddle, solve_given
+from pliant.methods.tkl.solvers.search import Saddle, solve_given
 
 SUBSET = 2000
 """Number of samples for learning P if the full Gram matrix does not fit."""

@@ -23,7 +23,7 @@ from pliant.methods.tkl.fit import (
 )
 from pliant.methods.tkl.problem import SaddleProblem
 from pliant.methods.tkl.solvers import low_rank
-from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, SVM_STEPS, Saddle
+from pliant.methods.tkl.solvers.search import INNER_SHARE, SVM_STEPS, Saddle
 
 
 def learn_in_parts(

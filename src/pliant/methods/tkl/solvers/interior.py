@@ -26,7 +26,7 @@ from pliant.core.progress import Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.methods.svm.dual import MarginDual
 from pliant.methods.tkl.problem import SaddleProblem
-from pliant.methods.tkl.solvers.low_rank import INNER_SHARE, LowerBound, Saddle, Search, factorize
+from pliant.methods.tkl.solvers.search import INNER_SHARE, LowerBound, Saddle, Search, factorize
 
 MAX_SAMPLES = 64
 """Maximum number of samples of a problem."""
