@@ -18,7 +18,7 @@ from pliant import (
 )
 from pliant.kernels import Gaussian
 from pliant.methods.supervised.embedding import BETAS, STRENGTHS
-from pliant.methods.supervised.scg import DEFAULT_STRENGTH
+from pliant.methods.supervised.scg_choice import DEFAULT_STRENGTH
 from pliant.methods.supervised.scg_folds import FoldSpectrum
 from tests.methods.supervised.test_scg import assert_close, data, known_of
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from pliant import SCGLogDetLearner, SideInformation
 from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, Gaussian, Linear
-from pliant.methods.supervised.scg import DEFAULT_STRENGTH, STRENGTHS
+from pliant.methods.supervised.scg_choice import DEFAULT_STRENGTH, STRENGTHS
 
 SETTINGS = {
     "default": {},

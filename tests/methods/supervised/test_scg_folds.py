@@ -7,9 +7,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from pliant import KernelEmbedding, SCGLogDetLearner, SideInformation
 from pliant.core import eigen
 from pliant.kernels import Gaussian, Linear
-from pliant.methods.supervised import scg
+from pliant.methods.supervised import scg_choice
 from pliant.methods.supervised.information import LabelGraph
-from pliant.methods.supervised.scg import neighbor_accuracy
+from pliant.methods.supervised.scg_choice import neighbor_accuracy
 from pliant.methods.supervised.scg_folds import FoldSpectrum
 from tests.methods.supervised.test_scg import data
 from tests.reference import naive_supervision as naive
@@ -82,7 +82,7 @@ def test_scores_are_those_of_the_dense_matrices(kernel):
     K0 = embedding.learner_.kernel_.base(X[known])
     seed = np.random.RandomState(3).randint(2**31 - 1)
     sample = SideInformation.from_labels(y[known])
-    folds = scg._assign_folds(sample, np.random.RandomState(seed))
+    folds = scg_choice._assign_folds(sample, np.random.RandomState(seed))
     for (name, score), (strength, beta) in zip(
         embedding.choice_scores_.items(),
         [(10.0**power, beta) for power in range(8) for beta in (1.0, 4.0)],

@@ -44,10 +44,10 @@ from pliant.methods.supervised.learner import (
     check_learner,
     resolve_columns_of,
 )
-from pliant.methods.supervised.scg import (
+from pliant.methods.supervised.scg import SCGLogDetLearner
+from pliant.methods.supervised.scg_choice import (
     DEFAULT_STRENGTH,
     Candidate,
-    SCGLogDetLearner,
     draw_sample,
     score_candidates,
 )

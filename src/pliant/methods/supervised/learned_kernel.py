@@ -39,7 +39,8 @@ from pliant.kernels.base import Kernel, Scaled
 from pliant.kernels.standard import Precomputed
 from pliant.methods.summary import Summary, summarize
 from pliant.methods.supervised.learner import KernelLearner, check_learner, resolve_columns_of
-from pliant.methods.supervised.scg import SCGLogDetLearner, unit_scale
+from pliant.methods.supervised.scg import SCGLogDetLearner
+from pliant.methods.supervised.scg_choice import unit_scale
 
 
 def _has(name: str) -> Callable[[Any], bool]:
