@@ -1,4 +1,4 @@
-"""Tables of results as Markdown, with the layout of `pliant.tables.comparison.text_table`."""
+"""Tables of results as Markdown, with the layout of `pliant.tables.comparison.text.text_table`."""
 
 from __future__ import annotations
 
