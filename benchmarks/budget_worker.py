@@ -60,7 +60,12 @@ def with_autogluon(task, train, folder):
     )
     took = time.perf_counter() - start
     names = dict.fromkeys(predictor.model_names(), 1.0)
-    return predictor, took, {predictor.model_best: 1.0, "models": len(names)}, predictor.disk_usage()
+    return (
+        predictor,
+        took,
+        {predictor.model_best: 1.0, "models": len(names)},
+        predictor.disk_usage(),
+    )
 
 
 def with_flaml(task, train, folder):

@@ -322,15 +322,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         def one(study: str, table: str, seed: int, budget: float, contestant: str) -> Line:
             with busy(STUDIES[study].loops):
-                return measure(
-                    entries[table], seed, given.data, budget, contestant, given.python
-                )
+                return measure(entries[table], seed, given.data, budget, contestant, given.python)
 
         extend(given.lines, keys, one)
         return
     found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
     key = ("study", "table", "seed", "budget", "contestant")
-    lines = {tuple(line[k] for k in key): line for line in [*found.pop("lines"), *read(given.lines)]}
+    measured = [*found.pop("lines"), *read(given.lines)]
+    lines = {tuple(line[k] for k in key): line for line in measured}
     head = {**found, **(provenance() if given.lines else {}), "notes": NOTES}
     head["command"] = "python -m benchmarks.budgets run LINES --study idle, curve, busy"
     write_json(kept, head, lines=lines.values())

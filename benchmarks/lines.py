@@ -18,9 +18,7 @@ from pliant.core.files import replacing
 Line = dict[str, Any]
 
 
-def options(
-    study: str, arguments: Sequence[str] | None, /, **defaults: str
-) -> argparse.Namespace:
+def options(study: str, arguments: Sequence[str] | None, /, **defaults: str) -> argparse.Namespace:
     """Read the command line of a study over many tables; `defaults` define its specific options.
 
     ``run`` measures the missing lines of the file, ``page`` adds its lines to the stored ones.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,14 +45,15 @@ FOLDS, DRAWS = 3, 50
 SCORES = {"regression": ("R2",), "classification": ("accuracy", "log loss")}
 
 BOUNDS = {"R2": (0.003, 0.02), "accuracy": (0.003, 0.02), "log loss": (0.01, 0.02)}
-"""Tolerated regret in the mean over tables, and on any; for the log loss, a share of the member's."""
+"""Tolerated regret in the mean over tables, and on any; relative for the log loss."""
 
 NOTES = (
     "`pliant.compare` with its default methods, {folds} folds, one repeat and at most {rows} "
-    "training rows. In each of {draws} bootstrap draws of the held-out rows, the weights are learned "
-    "from the rows drawn, and blend and members are scored on the others. The regret is the mean "
-    "score of the best member, which only hindsight knows, less that of the blend; for the log loss "
-    "it is relative. A negative regret means that the blend is better than each member."
+    "training rows. In each of {draws} bootstrap draws of the held-out rows, the weights are "
+    "learned from the rows drawn, and blend and members are scored on the others. The regret is "
+    "the mean score of the best member, which only hindsight knows, less that of the blend; for "
+    "the log loss it is relative. A negative regret means that the blend is better than each "
+    "member."
 )
 
 

@@ -16,6 +16,7 @@ from pliant.persistence import load
 from pliant.tables import read_table
 from pliant.tables.comparison.cells import perform
 from pliant.tables.comparison.comparing import compare_sample
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import Protocol
 from pliant.tables.comparison.reading import read_sample
 from pliant.tables.registry import METHODS
@@ -97,7 +98,7 @@ def test_the_scores_are_those_of_a_comparison(result, monkeypatch):
     )
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
     protocol = Protocol(folds=2, repeats=1, seed=4)
-    compared = compare_sample(sample, [method], protocol, budget=None, n_jobs=1)
+    compared = compare_sample(sample, [method], protocol, RunOptions(None, 1))
     for title, name in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
         expected = [record["scores"][name] for record in compared.records]
         assert found[title]["folds"] == expected

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pliant.tables.comparison.baselines import BASELINES as METHODS
-from pliant.tables.comparison.cells import fit_method, perform
 from pliant.tables.comparison.metrics import METRICS
 from pliant.tables.comparison.protocol import Entry, Protocol
 from pliant.tables.comparison.result import ComparisonResult
@@ -78,22 +77,9 @@ def result_of(
     )
 
 
-def perform_here(sample, protocol, method, cell, *_):
-    """Run a cell in this process, instead of ``race.perform_apart``."""
-    return perform(sample, protocol, method, cell)
-
-
-def fit_here(sample, protocol, methods, rows, *_, **__):
-    """Fit methods in this process, instead of ``outcome.fit_apart``."""
-    given = (sample, rows, protocol, protocol.seed)
-    return [fit_method(method, *given, for_new_rows=True) for method in methods]
-
-
 def run_here(patch):
     """Patch comparisons to fit in this process, with few trees and few settings."""
     patch.setattr("pliant.tables.comparison.cells.starts_processes", lambda: False)
-    patch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
-    patch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
     for name in ("forest", "extra-trees"):
         patch.setitem(METHODS, name, replace(METHODS[name], given={"n_estimators": 40}))
     grids = {"linear": {"C": (0.1, 10.0), "alpha": (0.1, 10.0)}, "svm": {"C": (1.0, 10.0)}}

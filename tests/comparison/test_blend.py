@@ -31,8 +31,8 @@ from pliant.tables.comparison.blend import (
     blend_weights,
     extended_range,
 )
-from pliant.tables.comparison.blending import learn_blend
-from pliant.tables.comparison.metrics import METRICS
+from pliant.tables.comparison.blending import held_out_of, learn_blend
+from pliant.tables.comparison.metrics import METRICS, metrics_of
 from pliant.tables.comparison.protocol import Protocol
 from pliant.tables.comparison.standings import finished, standings
 from tests.comparison.comparison_cases import entry, record
@@ -297,7 +297,9 @@ def blend_of(records, truth, task, *, entries=None, folds=3, repeats=2):
     cells = finished(entries, records)
     places = standings(entries, records, metric, Protocol(folds=folds, repeats=repeats))
     classes = None if task == "regression" else CLASSES
-    return learn_blend(places, cells, truth, classes, metric)
+    metrics = {each.name: each for each in (*metrics_of(task), metric)}
+    held_out = held_out_of(places, cells, truth, classes, metric)
+    return learn_blend(held_out, [*metrics.values()])
 
 
 def without(records, name, fold=None, **changed):

@@ -17,9 +17,9 @@ from pliant.tables.comparison.comparing import compare_sample
 from pliant.tables.comparison.contenders import methods_of
 from pliant.tables.comparison.folds import outer_split
 from pliant.tables.comparison.journal import method_key
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import Cell, Protocol
 from pliant.tables.comparison.sample import Sample
-from tests.comparison.comparison_cases import perform_here
 
 PROTOCOL = Protocol(folds=3, repeats=1)
 
@@ -103,11 +103,10 @@ def test_method_key_depends_on_all_settings(sample, tmp_path, monkeypatch):
     assert len(set(keys)) == 4
     assert keys == [method_key(one(("m", SVC(**each))), "classification") for each in settings]
     cache = tmp_path / "cells.jsonl"
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
+    monkeypatch.setattr("pliant.tables.comparison.cells.starts_processes", lambda: False)
     for C in (1.0, 1.0, 2.0):
-        result = compare_sample(
-            sample, [("m", SVC(C=C))], PROTOCOL, budget=None, n_jobs=1, cache=cache, resume=True
-        )
+        options = RunOptions(None, 1, cache=cache, resume=True)
+        result = compare_sample(sample, [("m", SVC(C=C))], PROTOCOL, options)
         assert len(result.records) == 3
     assert len(cache.read_text().splitlines()) == 1 + 3 + 3
 

@@ -37,11 +37,12 @@ from pliant.tables.comparison.cells import (
 from pliant.tables.comparison.comparing import compare_sample, fit_within
 from pliant.tables.comparison.contenders import contenders_for
 from pliant.tables.comparison.journal import Journal
+from pliant.tables.comparison.options import Runner, RunOptions
 from pliant.tables.comparison.protocol import Cell, Protocol
-from pliant.tables.comparison.race import FIRST_SHARE, Race, Runner
+from pliant.tables.comparison.race import FIRST_SHARE, Race
 from pliant.tables.comparison.sample import Sample
 from pliant.tables.registry import METHODS, Method
-from tests.comparison.comparison_cases import fit_here, perform_here, record, without_costs
+from tests.comparison.comparison_cases import record, without_costs
 
 PROTOCOL = Protocol(folds=2, repeats=1, seed=3)
 NUMBERS = Sample(np.zeros((50, 1)), np.arange(50.0), "regression")
@@ -114,8 +115,10 @@ class Simulated:
         self.whole = []
         methods = [method(name) for name in times]
         runner = Runner(fake, fit_all, lambda: None, AtOnce, lambda: self.clock.now)
-        options = {"n_jobs": 1, "budget": budget, "runner": runner} | options
-        self.race = Race(NUMBERS, protocol, methods, journal, **options)
+        run = RunOptions(budget, options.pop("n_jobs", 1), runner=runner)
+        if (members := options.pop("members", None)) is not None:
+            options["members"] = lambda _: members
+        self.race = Race(NUMBERS, protocol, methods, journal, run, **options)
         self.race.run()
         self.reasons = {n: self.race.reason(n) for n in times if self.race.is_unfinished(n)}
         self.unfinished, self.seconds = set(self.reasons), self.clock.now - 1e9
@@ -303,9 +306,8 @@ def entry(result, name):
 
 
 def test_failing_method_is_reported(sample, monkeypatch):
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
     methods = [trouble("complain"), method("plain")]
-    result = compare_sample(sample, methods, PROTOCOL, budget=None, n_jobs=1)
+    result = compare_sample(sample, methods, PROTOCOL, RunOptions(None, 1))
     assert entry(result, "plain").status == "done"
     assert entry(result, "complain").status == "error"
     assert entry(result, "complain").reason == "ValueError: expected better rows, got these"
@@ -316,17 +318,17 @@ def test_failing_method_is_reported(sample, monkeypatch):
 def interrupt_at(monkeypatch, place):
     """Raise KeyboardInterrupt at a cell, given by method and fold."""
 
-    def stop(sample, protocol, learner, cell, *_):
+    def stop(sample, protocol, learner, cell):
         if (cell.method, cell.fold) == place:
             raise KeyboardInterrupt
         return perform(sample, protocol, learner, cell)
 
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", stop)
+    monkeypatch.setattr(cells, "perform", stop)
 
 
 def test_ctrl_c_returns_finished_cells(sample, monkeypatch):
     interrupt_at(monkeypatch, ("b", 1))
-    result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, n_jobs=1)
+    result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, RunOptions(n_jobs=1))
     assert result.interrupted
     assert [(each["method"], each["fold"]) for each in result.records] == [
         ("a", 0), ("a", 1), ("b", 0),
@@ -399,12 +401,10 @@ def test_a_table_too_small_for_folds_gives_lab_rbf():
 
 
 def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
     names = ["dummy", "linear", "lab-rbf"]
     methods = [(METHODS | BASELINES)[name] for name in names]
     monkeypatch.setattr("pliant.tables.comparison.comparing.methods_of", lambda *_: methods)
-    found = fit_within(600.0, sample, PROTOCOL, 1)
+    found = fit_within(sample, PROTOCOL, RunOptions(600.0, 1))
     assert found.name == found.result.best
     steps = found.result.history
     assert [step.added for step in steps] == ["lab-rbf", "linear"]
@@ -419,22 +419,19 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
     """The blend of the others has their own weights, and the result names it."""
 
     def fit_some(sample, protocol, learner, ends, executor):
-        rows = np.arange(len(sample.y))
-        return None if learner.name in late else fit_here(sample, protocol, [learner], rows)[0]
+        return None if learner.name in late else fit_whole(sample, protocol, learner)
 
     names = ["lab-rbf", "linear", "forest"]
     few = {"lab-rbf": {"n_members": 2, "max_iter": 5}, "forest": {"n_estimators": 20}}
     known = {**METHODS, **BASELINES}
     known |= {name: replace(known[name], given=given) for name, given in few.items()}
     monkeypatch.setattr("pliant.tables.comparison.blend.LEAST", 0.0)
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
-    monkeypatch.setattr("pliant.tables.comparison.race.fit_whole", fit_some)
     monkeypatch.setattr(
         "pliant.tables.comparison.comparing.methods_of", lambda *_: [known[name] for name in names]
     )
     noise = np.random.default_rng(1).normal(size=60)
     sample = Sample.of(sample.X, (sample.X[:, 0] + noise > 0).astype(int))
-    found = fit_within(600.0, sample, PROTOCOL, 1)
+    found = fit_within(sample, PROTOCOL, RunOptions(600.0, 1, runner=Runner(fit=fit_some)))
     left = [each for each in names if each not in late]
     assert set(found.result.weights) == set(left)
     assert found.name == found.result.best == ("blend" if len(left) > 1 else "lab-rbf")
@@ -458,20 +455,15 @@ def short_of_time(monkeypatch):
     """Compare LAB-RBF, linear models and the dummy in this process, without folds of LAB-RBF."""
     ran = []
 
-    def spy(sample, protocol, method, cell, *_):
+    def spy(sample, protocol, method, cell):
         ran.append(cell)
         return perform(sample, protocol, method, cell)
-
-    def fit_all(sample, protocol, method, *_):
-        return fit_here(sample, protocol, [method], np.arange(len(sample.y)))[0]
 
     few = replace(METHODS["lab-rbf"], given={"max_iter": 5})
     methods = [BASELINES["dummy"], BASELINES["linear"], few]
     monkeypatch.setattr(comparing, "_has_time_for_folds", lambda *_: False)
     monkeypatch.setattr(comparing, "methods_of", lambda *_: methods)
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", spy)
-    monkeypatch.setattr("pliant.tables.comparison.race.fit_whole", fit_all)
-    monkeypatch.setattr("pliant.tables.comparison.outcome.fit_apart", fit_here)
+    monkeypatch.setattr(cells, "perform", spy)
     return ran
 
 
@@ -482,7 +474,7 @@ def test_without_time_for_folds_members_score_the_rows_that_they_held_out(task, 
     X = rng.normal(size=(150, 2))
     signal = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * rng.normal(size=150)
     sample = Sample.of(X, (signal > 0).astype(int) if task == "classification" else signal)
-    found = fit_within(600.0, sample, Protocol(folds=5, repeats=1, seed=3), 1)
+    found = fit_within(sample, Protocol(folds=5, repeats=1, seed=3), RunOptions(600.0, 1))
     assert {cell.method for cell in short_of_time} == {"dummy", "linear"}
     assert len(short_of_time) == 6  # three folds
     result = found.result
@@ -510,19 +502,18 @@ def test_members_do_not_score_rows_of_groups_and_of_rare_classes(kind, sample, s
         given = replace(sample, groups=np.arange(60) % 12)
     else:
         given = Sample.of(sample.X, np.where(np.arange(60) < 1, 7, sample.y))
-    found = fit_within(600.0, given, PROTOCOL, 1)
+    found = fit_within(given, PROTOCOL, RunOptions(600.0, 1))
     assert found.result is None
     assert "suffices for LAB-RBF alone" in found.note
     assert not short_of_time
 
 
-def test_unexpected_errors_are_raised(sample, monkeypatch):
+def test_unexpected_errors_are_raised(sample):
     def broken(*_):
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", broken)
     with pytest.raises(RuntimeError, match="no such thing"):
-        compare_sample(sample, [method("a")], PROTOCOL, n_jobs=1)
+        compare_sample(sample, [method("a")], PROTOCOL, RunOptions(runner=Runner(broken)))
 
 
 @pytest.mark.usefixtures("apart")
@@ -534,8 +525,7 @@ def test_a_fit_to_all_rows_is_stopped_at_the_end(sample):
 
 
 def test_progress_lines(sample, monkeypatch, capsys):
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
-    compare_sample(sample, ["dummy", "linear"], PROTOCOL, n_jobs=1, progress=True)
+    compare_sample(sample, ["dummy", "linear"], PROTOCOL, RunOptions(n_jobs=1, progress=True))
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "at most 4 fits on 2 folds"
     assert [line.partition(" after ")[0] for line in lines[1:]] == [
@@ -554,14 +544,11 @@ def test_the_size_of_a_model_is_that_of_its_pickle(n):
 
 
 @pytest.mark.usefixtures("apart")
-def test_crashed_cell_is_not_in_the_journal(sample, tmp_path, monkeypatch):
+def test_crashed_cell_is_not_in_the_journal(sample, tmp_path):
     cache, dies = tmp_path / "cells.jsonl", trouble("die")
     crashed = perform_apart(sample, PROTOCOL, dies, Cell("die", 0, 0))
-    monkeypatch.setattr(
-        "pliant.tables.comparison.race.perform_apart",
-        lambda *given: crashed | {"fold": given[3].fold},
-    )
-    result = compare_sample(sample, [dies], PROTOCOL, budget=None, n_jobs=1, cache=cache)
+    runner = Runner(lambda *given: crashed | {"fold": given[3].fold})
+    result = compare_sample(sample, [dies], PROTOCOL, RunOptions(None, cache=cache, runner=runner))
     assert entry(result, "die").status == "error"
     assert "the process died" in entry(result, "die").reason
     assert len(cache.read_text().splitlines()) == 1
@@ -583,12 +570,12 @@ def test_a_worker_ends_when_its_parent_has_closed_the_pipe(monkeypatch):
 @pytest.mark.usefixtures("apart")
 def test_processes_and_executors_match_serial_run(sample, monkeypatch):
     warm_up(1)
-    methods, options = ["dummy", "linear"], {"budget": None, "n_jobs": 2}
-    there = compare_sample(sample, methods, PROTOCOL, **options | {"n_jobs": 1})
+    methods = ["dummy", "linear"]
+    there = compare_sample(sample, methods, PROTOCOL, RunOptions(None, 1))
     with ThreadPoolExecutor(2) as threads:
-        threaded = compare_sample(sample, methods, PROTOCOL, executor=threads, **options)
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
-    here = compare_sample(sample, methods, PROTOCOL, **options)
+        threaded = compare_sample(sample, methods, PROTOCOL, RunOptions(None, 2, threads))
+    monkeypatch.setattr(cells, "starts_processes", lambda: False)
+    here = compare_sample(sample, methods, PROTOCOL, RunOptions(None, 2))
     for other in (there, threaded):
         assert without_costs(other.records) == without_costs(here.records)
         assert other.sentence() == here.sentence()
@@ -625,7 +612,7 @@ def test_without_semaphores_the_fits_run_in_this_process(sample, monkeypatch):
     monkeypatch.setattr(cells, "_started", lambda: pytest.fail("started a process"))
     close_all()
     warm_up(1)
-    result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, budget=60.0, n_jobs=2)
+    result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, RunOptions(60.0, 2))
     assert {each["status"] for each in result.records} == {"done"}
     assert len(result.fit_best().predict(sample.X)) == 60
 
@@ -653,16 +640,24 @@ def test_failing_and_late_executor(sample):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"n_jobs": 0}, "expected n_jobs >= 1, an integer, got 0"),
-        ({"n_jobs": "two"}, "'two'"),
-        ({"budget": 0.0}, "expected budget > 0"),
         ({"methods": ["dnk"]}, "unknown method 'dnk'; did you mean 'dank'"),
         ({"protocol": Protocol(folds=40)}, "expected at least 40 rows of each class for 40 folds"),
     ],
 )
-def test_invalid_parameters_are_refused_before_any_fit(sample, monkeypatch, options, said):
-    monkeypatch.setattr(
-        "pliant.tables.comparison.race.perform_apart", lambda *_: pytest.fail("ran")
-    )
+def test_invalid_parameters_are_refused_before_any_fit(sample, options, said):
+    runner = Runner(lambda *_: pytest.fail("ran"))
     with pytest.raises((ValueError, TypeError), match=said):
-        compare_sample(sample, **options)
+        compare_sample(sample, **{"options": RunOptions(runner=runner)} | options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_jobs": 0}, "expected n_jobs >= 1, an integer, got 0"),
+        ({"n_jobs": "two"}, "'two'"),
+        ({"budget": 0.0}, "expected budget > 0"),
+    ],
+)
+def test_invalid_options_are_refused(options, said):
+    with pytest.raises((ValueError, TypeError), match=said):
+        RunOptions(**options)

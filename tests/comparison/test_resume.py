@@ -17,12 +17,15 @@ import pytest
 from sklearn.metrics import fbeta_score, make_scorer
 
 from pliant.core.exceptions import TableError
+from pliant.tables.comparison import cells
+from pliant.tables.comparison.cells import perform
 from pliant.tables.comparison.comparing import compare_sample
 from pliant.tables.comparison.contenders import named
 from pliant.tables.comparison.journal import Journal, key_of
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import Cell, Protocol
 from pliant.tables.comparison.sample import Sample
-from tests.comparison.comparison_cases import perform_here, record, without_costs
+from tests.comparison.comparison_cases import record, without_costs
 
 METHODS = ("dummy", "linear", "svm")
 PROTOCOL = Protocol(folds=3, repeats=1, inner_folds=2, candidates=3, seed=3)
@@ -39,17 +42,18 @@ def here(monkeypatch):
     """Run cells in this process; return the list of cells that ran."""
     done = []
 
-    def perform(sample, protocol, method, cell, *_):
+    def spy(sample, protocol, method, cell):
         done.append(cell)
-        return perform_here(sample, protocol, method, cell)
+        return perform(sample, protocol, method, cell)
 
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", perform)
+    monkeypatch.setattr(cells, "starts_processes", lambda: False)
+    monkeypatch.setattr(cells, "perform", spy)
     return done
 
 
 def run(methods=METHODS, **options):
-    chosen = {"budget": None, "n_jobs": 1} | options
-    return compare_sample(made(), methods, PROTOCOL, **chosen)
+    chosen = RunOptions(**{"budget": None, "n_jobs": 1} | options)
+    return compare_sample(made(), methods, PROTOCOL, chosen)
 
 
 def scores(result):
@@ -61,7 +65,7 @@ def scores(result):
 def whole():
     """An uninterrupted run, in this process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pliant.tables.comparison.race.perform_apart", perform_here)
+        patch.setattr(cells, "starts_processes", lambda: False)
         return run()
 
 

@@ -17,6 +17,7 @@ from pliant.tables.cli.options import TableOptions
 from pliant.tables.cli.outputs import STDOUT, print_result, print_status, write_json
 from pliant.tables.cli.report import format_facts, quote_path
 from pliant.tables.comparison.comparing import BudgetedFit, fit_within
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import DUMMY, Protocol
 from pliant.tables.comparison.reading import read_sample
 from pliant.tables.comparison.result import ComparisonResult
@@ -50,7 +51,8 @@ def fit_within_budget(
     left = None if limit is None else max(limit - spent, 1e-3)
     interrupted = False
     try:
-        found = fit_within(left, sample, protocol, progress=json != STDOUT, command=command)
+        run = RunOptions(left, progress=json != STDOUT, command=command)
+        found = fit_within(sample, protocol, run)
     except Interrupted as stop:
         interrupted = True
         found = stop.best

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from joblib import cpu_count
 
 from pliant.core.exceptions import TableError
 from pliant.core.text import printable, quoted
@@ -44,6 +43,7 @@ from pliant.tables.comparison.contenders import named
 from pliant.tables.comparison.folds import check_folds, settled
 from pliant.tables.comparison.journal import key_of, package_versions, read_journal
 from pliant.tables.comparison.metrics import metric_of
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.outcome import across
 from pliant.tables.comparison.page import write_report
 from pliant.tables.comparison.protocol import BLEND, DEFAULT, Protocol
@@ -58,26 +58,22 @@ from pliant.tables.comparison.text import TextColumn, text_table, wrap
 class Plan:
     """Options of `compare`.
 
-    `budget` is parsed by `parse_duration`. Without `cache`, the finished cells of each table are
-    stored in the current folder. `command` is the command line, shown in the report.
+    The budget of `run` is for all tables. Without a cache, the finished cells of each table are
+    stored in the current folder.
     """
 
     tables: tuple[Path, ...]
     target: str
     methods: tuple[str, ...] | Literal["all"] | None = None
-    budget: str = "5m"
     protocol: Protocol = field(default_factory=Protocol)
+    run: RunOptions = field(default_factory=RunOptions)
     table: TableOptions = field(default_factory=TableOptions)
     group: str | None = None
     time: str | None = None
-    jobs: int | None = None
-    cache: Path | None = None
-    resume: bool = False
     report: Path | None = None
     json: Path | None = None
     out: Path | None = None
     single: bool = False
-    command: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -89,8 +85,8 @@ class Plan:
     @property
     def caches(self) -> list[Path]:
         """The file of finished cells for each table."""
-        if self.cache is not None:
-            return [self.cache]
+        if self.run.cache is not None:
+            return [Path(self.run.cache)]
         return [Path(f"{name}.compare.jsonl") for name in self.names]
 
 
@@ -140,19 +136,17 @@ def compare(
             tables=tuple(tables),
             target=single_target(target),
             methods=parse_methods(methods),
-            budget=budget,
             protocol=Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
+            run=RunOptions(
+                parse_duration(budget), jobs, cache=cache, resume=resume, command=context.obj
+            ),
             table=options,
             group=group,
             time=time,
-            jobs=jobs,
-            cache=cache,
-            resume=resume,
             report=report,
             json=json,
             out=out,
             single=single,
-            command=context.obj,
         )
     )
 
@@ -207,11 +201,11 @@ def race(plan: Plan) -> list[ComparisonResult]:
 
     Tables share the budget equally; time unused by a table is added to the next ones.
     """
-    budget = parse_duration(plan.budget)
+    budget = plan.run.budget
     ends = time.monotonic() + (budget or 0.0)  # includes the time to read the tables
     _check_options(plan)
     try:
-        warm_up(plan.jobs or cpu_count())
+        warm_up(plan.run.jobs)
         tables = _read_tables(plan)
         _check_journals(plan, tables)
     except BaseException:
@@ -287,9 +281,9 @@ def _check_options(plan: Plan) -> None:
     """Raise an error for conflicting options before any table is read."""
     if twice := [path for path, times in Counter(plan.tables).items() if times > 1]:
         raise TableError(f"expected each table once, got {quoted(twice[0], 200)} twice")
-    if plan.cache is not None and len(plan.tables) > 1:
+    if plan.run.cache is not None and len(plan.tables) > 1:
         raise ValueError("--cache applies to a single table: drop it, or give one table")
-    if STDOUT in (plan.report, plan.cache, plan.out):
+    if STDOUT in (plan.report, plan.run.cache, plan.out):
         raise ValueError("expected a file name, got '-': only --json can be written to stdout")
     if plan.group is not None and plan.time is not None:
         raise ValueError("--group and --time cannot be combined")
@@ -330,8 +324,8 @@ def _check_journals(plan: Plan, samples: Sequence[Sample]) -> None:
         for note in sample.notes:
             print_status(f"Note: {printable(sample.name, 40)}: {note}")
         key = key_of(sample, settled(plan.protocol, sample))
-        read_journal(cache, key, resume=plan.resume)  # raises an error for an unusable file
-        if cache.exists() and not plan.resume:
+        read_journal(cache, key, resume=plan.run.resume)  # raises an error for an unusable file
+        if cache.exists() and not plan.run.resume:
             print_status(f"Note: {quoted(cache, 200)} is renamed to {quoted(f'{cache}.old', 200)}")
     files = ", ".join(quoted(path, 200) for path in plan.caches)
     print_status(f"Note: finished folds are saved in {files}; --resume continues from there")
@@ -344,17 +338,9 @@ def _race_table(plan: Plan, sample: Sample, cache: Path, budget: float | None) -
     protocol = settled(plan.protocol, sample)
     title = printable(sample.name, 40)
     lines = ProgressLines(protocol.metric_for(sample.task), protocol, title)
-    return compare_sample(
-        sample,
-        plan.methods,
-        plan.protocol,
-        budget=budget,
-        n_jobs=plan.jobs,
-        cache=cache,
-        resume=plan.resume,
-        progress=None if plan.json == STDOUT else lines,
-        command=plan.command,
-    )
+    progress = None if plan.json == STDOUT else lines
+    options = replace(plan.run, budget=budget, cache=cache, progress=progress)
+    return compare_sample(sample, plan.methods, plan.protocol, options)
 
 
 def results_as_text(results: Sequence[ComparisonResult]) -> str:

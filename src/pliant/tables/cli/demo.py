@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import chdir
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from pliant.tables.cli.exit_codes import ExitCode
 from pliant.tables.cli.options import Seed, option
 from pliant.tables.cli.outputs import check_outputs, print_result
 from pliant.tables.cli.report import quote_path
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.page import write_report
 from pliant.tables.comparison.protocol import Protocol
 
@@ -36,7 +36,7 @@ def demo(
 
     Both tables come from scikit-learn.
     """
-    parse_duration(budget)  # raise an error before any file is written
+    options = RunOptions(parse_duration(budget), command=context.obj)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -47,8 +47,7 @@ def demo(
         for name, frame in tables.items():
             frame.to_csv(name, index=False)
         protocol = Protocol(repeats=1, seed=seed)
-        plan = Plan(tuple(map(Path, tables)), "target", METHODS, budget, protocol)
-        results = race(replace(plan, command=context.obj))
+        results = race(Plan(tuple(map(Path, tables)), "target", METHODS, protocol, options))
         write_report(results, "report.html")
     table = quote_path(out / next(iter(tables)))
     report = printable(out / "report.html", 200)

@@ -7,7 +7,7 @@ first fold has no score. The final weights use all folds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Literal
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
 from pliant.tables.comparison.blend import SMALLEST, blend_weights, extended_range
-from pliant.tables.comparison.metrics import Metric, as_predictions, metrics_of
+from pliant.tables.comparison.metrics import Metric, as_predictions
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Place, Record
 from pliant.tables.comparison.standings import Cells, Standing, scores_of
 
@@ -40,20 +40,49 @@ class BlendOutcome:
     classes: npt.NDArray[Any] | None
 
 
-def learn_blend(
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Held-out predictions of the members of a blend, by fold, for the rows that all predict.
+
+    `values` have the shape (n_members, n) or (n_members, n, n_classes). `labels` are the classes,
+    or None. `trusted` is the position of LAB-RBF, or None.
+    """
+
+    names: list[str]
+    rows: dict[Place, Indices]
+    values: dict[Place, Array]
+    y: dict[Place, npt.NDArray[Any]]
+    labels: npt.NDArray[Any] | None
+    trusted: int | None
+
+    def clipped(self, values: Array, target: npt.NDArray[Any]) -> Array:
+        """Clip predicted numbers to the extended range of given targets."""
+        return values if self.labels is not None else values.clip(*extended_range(target))
+
+    def weights_from(self, places: Collection[Place]) -> Array:
+        """Learn the weights from some folds."""
+        target = np.concatenate([self.y[p] for p in places])
+        stacked = np.concatenate([self.values[p] for p in places], axis=1)
+        members = list(self.clipped(stacked, target))
+        return blend_weights(members, target, classes=self.labels, trusted=self.trusted)
+
+    def weights(self) -> dict[str, float]:
+        """Return the positive weights from all folds by name, in descending order."""
+        weights = self.weights_from(self.rows).tolist()
+        found = sorted(zip(self.names, weights, strict=True), key=lambda pair: -pair[1])
+        return {name: weight for name, weight in found if weight > 0}
+
+
+def held_out_of(
     standings: Sequence[Standing],
     cells: Mapping[str, Cells],
-    truth: Mapping[int, Any],
+    truth: Mapping[int, Any] | npt.NDArray[Any],
     classes: Sequence[Any] | None,
     metric: Metric,
-    *,
-    ordered: bool = False,
-    score_by: Sequence[Metric] | None = None,
-) -> BlendOutcome | None:
-    """Learn the blend of the ranked methods; return None if no method has stored predictions.
+) -> HeldOut | None:
+    """Return the held-out predictions of the ranked methods; None if no method has stored them.
 
-    `truth` maps row numbers to targets. `ordered` means that rows and folds are ordered in time.
-    `score_by` are the metrics of its scores, by default `metric` and all of the task.
+    `truth` maps row numbers to targets.
     """
     ranked = [s.method for s in standings if s.rank is not None]
     scored = [set(scores_of(cells[method.name], metric.name)) for method in ranked]
@@ -62,41 +91,42 @@ def learn_blend(
     names = [name for name in members if all(cells[name][p].get("kept") for p in common)]
     if not names:
         return None
-    trusted = names.index(DEFAULT) if DEFAULT in names else None
-    labels = None if classes is None else np.array(classes)
     rows, values = dict[Place, Indices](), dict[Place, Array]()
     for place in common:
         rows[place], values[place] = _in_common([cells[name][place] for name in names])
     y = {p: np.array([truth[int(row)] for row in rows[p]]) for p in common}
+    labels = None if classes is None else np.array(classes)
+    return HeldOut(
+        names, rows, values, y, labels, names.index(DEFAULT) if DEFAULT in names else None
+    )
 
-    def clipped(each: Array, target: npt.NDArray[Any]) -> Array:
-        """Clip predicted numbers to the extended range of given targets."""
-        return each if labels is not None else each.clip(*extended_range(target))
 
-    def weights_from(places: Sequence[Place]) -> Array:
-        target = np.concatenate([y[p] for p in places])
-        stacked = clipped(np.concatenate([values[p] for p in places], axis=1), target)
-        return blend_weights(list(stacked), target, classes=labels, trusted=trusted)
+def learn_blend(
+    held_out: HeldOut | None, metrics: Sequence[Metric], *, ordered: bool = False
+) -> BlendOutcome | None:
+    """Learn the blend of some methods, and score it by the metrics; None without predictions.
 
-    task = "regression" if classes is None else "classification"
-    metrics = {each.name: each for each in score_by or (*metrics_of(task), metric)}
-    scores, held_out = {}, []
+    `ordered` means that rows and folds are ordered in time.
+    """
+    if held_out is None:
+        return None
+    rows, y, common = held_out.rows, held_out.y, list(held_out.rows)
+    scores, predicted = {}, []
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
         others = [p for p in others if p < place] if ordered else others
         # Without other folds, the weights are learned from this fold, which then has no score.
         learned = others or [place]
         seen = np.concatenate([y[p] for p in learned])
-        held_out.append(np.tensordot(weights_from(learned), clipped(values[place], seen), 1))
+        values = held_out.clipped(held_out.values[place], seen)
+        predicted.append(np.tensordot(held_out.weights_from(learned), values, 1))
         if others:
-            predictions = as_predictions(held_out[-1], labels)
-            scores[place] = {n: m.finite(y[place], predictions) for n, m in metrics.items()}
-    final = sorted(zip(names, weights_from(common).tolist(), strict=True), key=lambda p: -p[1])
-    chosen = {name: weight for name, weight in final if weight > 0}
-    kept, means = _row_means([rows[p] for p in common], held_out)
+            predictions = as_predictions(predicted[-1], held_out.labels)
+            scores[place] = {m.name: m.finite(y[place], predictions) for m in metrics}
+    kept, means = _row_means([rows[p] for p in common], predicted)
     every = np.concatenate([rows[p] for p in common])
     targets = np.concatenate([y[p] for p in common])[np.unique(every, return_index=True)[1]]
-    return BlendOutcome(chosen, scores, kept, targets, means, labels)
+    return BlendOutcome(held_out.weights(), scores, kept, targets, means, held_out.labels)
 
 
 def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indices, Array]:

@@ -7,7 +7,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal
@@ -18,9 +18,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from pliant.core.exceptions import Interrupted
-from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.persistence import holds
 from pliant.tables.comparison.baselines import BASELINES, NOT_SAVED, available
+from pliant.tables.comparison.blending import held_out_of
 from pliant.tables.comparison.cells import (
     FittedMethod,
     fit_default,
@@ -30,17 +30,16 @@ from pliant.tables.comparison.cells import (
 from pliant.tables.comparison.contenders import is_given, methods_of
 from pliant.tables.comparison.folds import check_folds, outer_split, settled, without_rare_classes
 from pliant.tables.comparison.journal import Journal, key_of, package_versions
+from pliant.tables.comparison.options import BUDGET, Progress, RunOptions
 from pliant.tables.comparison.outcome import Source, for_input
-from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Entry, Protocol, Record, Status
-from pliant.tables.comparison.race import Progress, ProgressLines, Race
+from pliant.tables.comparison.protocol import DEFAULT, Entry, Protocol, Record, Status
+from pliant.tables.comparison.race import ProgressLines, Race
 from pliant.tables.comparison.reading import sample_of
 from pliant.tables.comparison.result import ComparisonResult
 from pliant.tables.comparison.sample import Sample
+from pliant.tables.comparison.standings import finished, standings
 from pliant.tables.comparison.text import seconds
 from pliant.tables.registry import Method
-
-BUDGET = 300.0
-"""Default time budget of a comparison, in seconds."""
 
 WARM = 10.0
 """Budget of `fit` from which processes for a comparison start before LAB-RBF is fitted, seconds."""
@@ -167,16 +166,12 @@ def compare(
     ['linear', 'dummy']
     >>> model = result.best_estimator_  # fitted on all rows
     """
+    options = RunOptions(budget, n_jobs, executor, cache, resume, progress)
     result = compare_sample(
         sample_of(X, y, task=task, feature_names=feature_names, groups=groups, time=time),
         methods,
         Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state),
-        budget=budget,
-        n_jobs=n_jobs,
-        executor=executor,
-        cache=cache,
-        resume=resume,
-        progress=progress,
+        options,
     )
     if result.interrupted and not result.records:
         raise KeyboardInterrupt
@@ -233,7 +228,7 @@ def fit(
     protocol = Protocol(metric=metric, seed=random_state)
     sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
-        found = fit_within(check_real("budget", budget, above=0), sample, protocol, n_jobs)
+        found = fit_within(sample, protocol, RunOptions(budget, n_jobs))
         if found.note:
             warnings.warn(found.note, ConvergenceWarning, stacklevel=2)
         return found.model
@@ -255,15 +250,7 @@ class BudgetedFit:
     note: str = ""
 
 
-def fit_within(
-    budget: float | None,
-    sample: Sample,
-    protocol: Protocol,
-    n_jobs: int | None = None,
-    *,
-    progress: bool = False,
-    command: str | None = None,
-) -> BudgetedFit:
+def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> BudgetedFit:
     """Fit LAB-RBF to all rows, compare methods in the time left, and fit the best model.
 
     Raises
@@ -271,15 +258,16 @@ def fit_within(
     Interrupted
         After Ctrl-C during the comparison or the fit of the best model.
     """
-    start = time.monotonic()
-    jobs = cpu_count() if n_jobs in (None, -1) else n_jobs
+    start, budget = time.monotonic(), options.budget
     problem = _no_comparison(sample, protocol)
     if not problem and (budget is None or budget >= WARM):
-        warm_up(jobs)
+        warm_up(options.jobs)
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start
     limit, given = math.inf if budget is None else budget, list[Record]()
-    if not problem and not _has_time_for_folds(protocol.folds, spent, (limit - spent) * jobs):
+    if not problem and not _has_time_for_folds(
+        protocol.folds, spent, (limit - spent) * options.jobs
+    ):
         protocol = replace(protocol, folds=min(protocol.folds, 3))
         if spent < LATE * limit:
             given = held_out_records(sample, protocol, first, at=spent)
@@ -292,9 +280,8 @@ def fit_within(
     if problem:
         return alone
     result = compare_sample(
-        sample, None, protocol, budget=budget, n_jobs=n_jobs, progress=progress, command=command,
-        fitted={DEFAULT: first}, given=given, spent=spent,
-    )  # fmt: skip
+        sample, None, protocol, options, fitted={DEFAULT: first}, given=given, spent=spent
+    )
 
     # The blend consists of the methods that are fitted to all rows by now.
     ready = {} if result.source is None else result.source.fitted
@@ -340,14 +327,8 @@ def compare_sample(
     sample: Sample,
     methods: Sequence[Any] | Literal["all"] | None = None,
     protocol: Protocol | None = None,
+    options: RunOptions | None = None,
     *,
-    budget: float | None = BUDGET,
-    n_jobs: int | None = None,
-    executor: Any = None,
-    cache: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    progress: Progress | bool | None = False,
-    command: str | None = None,
     fitted: Mapping[str, FittedMethod] | None = None,
     given: Sequence[Record] = (),
     spent: float = 0.0,
@@ -358,11 +339,10 @@ def compare_sample(
     ----------
     sample : Sample
         If it has a schema, fitted models accept data frames.
-    methods, budget, n_jobs, executor, cache, resume, progress
+    methods
         As in `compare`.
     protocol : Protocol, optional
-    command : str, optional
-        Command line that repeats the comparison, shown in the report.
+    options : RunOptions, optional
     fitted : mapping of str to FittedMethod, optional
         Models already fitted to all rows, by method name.
     given : sequence of Record, default=()
@@ -371,12 +351,7 @@ def compare_sample(
         Seconds of the budget that are over.
     """
     start = time.perf_counter()
-    if budget is not None:
-        budget = check_real("budget", budget, above=0)
-    if n_jobs is not None and n_jobs != -1:
-        check_integer("n_jobs", n_jobs, least=1)
-    check_job_count("n_jobs", n_jobs)
-    protocol, n_rows = protocol or Protocol(), len(sample.y)
+    protocol, options, n_rows = protocol or Protocol(), options or RunOptions(), len(sample.y)
     sample = without_rare_classes(sample, protocol.folds)
     if fitted is None or len(sample.y) < n_rows:  # row numbers and models are of all rows
         fitted, given = {}, ()
@@ -386,23 +361,34 @@ def compare_sample(
     n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     chosen = methods_of(methods, sample.task, n_train, sample.is_sparse)
     refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
-    # Without a budget, members of the blend are fitted to all rows when they are asked for.
-    members = [m.name for m in chosen if m.name != DUMMY and _blends(m, sample)]
-    members = members if budget is not None or fitted else []
+    if options.progress is True:
+        options = replace(options, progress=ProgressLines(metric, protocol))
     key = key_of(sample, protocol)
+
+    def members(records: Sequence[Record]) -> Collection[str]:
+        """Return the methods with weight in the blend of those with these records."""
+        names = {record["method"] for record in records}
+        entries = [_entry_of(m, sample) for m in chosen if m.name in names]
+        held_out = held_out_of(
+            standings(entries, records, metric, protocol),
+            finished(entries, records),
+            sample.y,
+            sample.classes,
+            metric,
+        )
+        return () if held_out is None else held_out.weights()
+
     race = Race(
         sample,
         protocol,
         [method for method in chosen if not refused[method.name]],
-        Journal(cache, key, resume=resume),
-        budget=budget,
+        Journal(options.cache, key, resume=options.resume),
+        options,
         spent=spent + time.perf_counter() - start,
-        members=members,
+        # Without a budget, members of the blend are fitted to all rows when they are asked for.
+        members=None if options.budget is None and not fitted else members,
         fitted=dict(fitted),
         given=given,
-        n_jobs=n_jobs,
-        executor=executor,
-        progress=ProgressLines(metric, protocol) if progress is True else progress or None,
     )
     race.run()
     order = list(refused)
@@ -412,7 +398,10 @@ def compare_sample(
     facts = _facts_of(sample)
     if given:
         facts["notes"].append(HELD_OUT_NOTE)
-    entries = [_entry_of(method, refused[method.name], race, sample) for method in chosen]
+    entries = [
+        _entry_of(method, sample, *_status_of(method.name, race, refused[method.name]))
+        for method in chosen
+    ]
     return ComparisonResult(
         sample=facts,
         truth={str(row): sample.y[row].item() for row in sorted(rows)},
@@ -421,7 +410,7 @@ def compare_sample(
         records=records,
         seconds=spent + time.perf_counter() - start,
         spent=spent,
-        budget=budget,
+        budget=options.budget,
         interrupted=race.interrupted,
         environment={
             **package_versions(),
@@ -430,8 +419,8 @@ def compare_sample(
             "system": f"{platform.system()} {platform.machine()}",
             "key": key,
         },
-        command=command,
-        source=Source(sample, tuple(chosen), n_jobs, race.fitted),
+        command=options.command,
+        source=Source(sample, tuple(chosen), options.n_jobs, race.fitted),
     )
 
 
@@ -449,10 +438,9 @@ def _refusal(method: Method, sample: Sample, n_train: int) -> str:
     return ""
 
 
-def _entry_of(method: Method, refused: str, race: Race, sample: Sample) -> Entry:
+def _entry_of(method: Method, sample: Sample, status: Status = "done", reason: str = "") -> Entry:
     baseline = method.name in BASELINES or is_given(method)
-    blends = not refused and _blends(method, sample)
-    status, reason = _status_of(method.name, race, refused)
+    blends = status != "skipped" and _blends(method, sample)
     kind: Literal["baseline", "learned kernel"] = "baseline" if baseline else "learned kernel"
     return Entry(method.name, method.title, kind, method.summary, status, reason, blends)
 

@@ -18,10 +18,10 @@ from pliant.core.text import listed, quoted, suggest
 from pliant.core.typing import Array, Indices
 from pliant.tables.comparison import statistics
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
-from pliant.tables.comparison.blending import BlendOutcome, learn_blend
+from pliant.tables.comparison.blending import BlendOutcome, HeldOut, held_out_of, learn_blend
 from pliant.tables.comparison.cells import FittedMethod, fit_apart, fit_default
 from pliant.tables.comparison.folds import outer_split
-from pliant.tables.comparison.metrics import Metric, metric_of
+from pliant.tables.comparison.metrics import Metric, metric_of, metrics_of
 from pliant.tables.comparison.protocol import BLEND, DEFAULT, DUMMY, Entry, Protocol, Record
 from pliant.tables.comparison.reading import from_frames
 from pliant.tables.comparison.sample import Sample
@@ -122,18 +122,22 @@ class Outcome:
     @cached_property
     def blend(self) -> BlendOutcome | None:
         """The weights and held-out predictions of the blend, or None."""
-        return self._learn_blend()
+        metrics = {each.name: each for each in (*metrics_of(self.task), self.metric)}
+        return self._learn_blend([*metrics.values()])
 
-    def _learn_blend(self, score_by: Sequence[Metric] | None = None) -> BlendOutcome | None:
+    def _learn_blend(self, metrics: Sequence[Metric]) -> BlendOutcome | None:
         """Learn the blend, and score it by the given metrics."""
-        return learn_blend(
+        return learn_blend(self.held_out, metrics, ordered=bool(self.sample["ordered"]))
+
+    @property
+    def held_out(self) -> HeldOut | None:
+        """The held-out predictions of the methods that the blend may consist of, or None."""
+        return held_out_of(
             self._standings,
             finished(self.methods, self.records),
             {int(row): value for row, value in self.truth.items()},
             self.sample["classes"],
             self.metric,
-            ordered=bool(self.sample["ordered"]),
-            score_by=score_by,
         )
 
     @property

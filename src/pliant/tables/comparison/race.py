@@ -11,29 +11,22 @@ not affect their scores.
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from joblib import cpu_count
 
 from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blending import losses_of
-from pliant.tables.comparison.cells import (
-    FittedMethod,
-    close_all,
-    fit_whole,
-    perform_apart,
-    starts_processes,
-)
+from pliant.tables.comparison.cells import FittedMethod, starts_processes
 from pliant.tables.comparison.journal import Journal, method_key
 from pliant.tables.comparison.metrics import Metric
+from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import (
     DEFAULT,
     DUMMY,
@@ -49,10 +42,6 @@ from pliant.tables.comparison.sample import Sample
 from pliant.tables.comparison.standings import standings
 from pliant.tables.comparison.text import fixed, seconds
 from pliant.tables.registry import METHODS, Method
-
-Progress: TypeAlias = Callable[["RaceState"], object]
-"""Callback for the start and end of cells, and for regular updates while cells run."""
-
 
 BEAT = 0.5
 """Maximum time between calls of a `Progress` callback, in seconds."""
@@ -85,30 +74,14 @@ class RaceState:
     seconds_left: float | None
 
 
-@dataclass(frozen=True)
-class Runner:
-    """What a race uses to run cells and fits to all rows, to end those that run, and to tell time.
-
-    `perform` runs a cell, `fit` fits a method to all rows, and `close` ends both. `pool` makes the
-    threads that wait for them; `clock` returns seconds.
-    """
-
-    perform: Callable[..., Record]
-    fit: Callable[..., FittedMethod | None]
-    close: Callable[[], None]
-    pool: Callable[[int], Any] = ThreadPoolExecutor
-    clock: Callable[[], float] = time.monotonic
-
-
 @dataclass(eq=False)
 class Race:
     """Run every method on every fold, except for results that the journal file already contains.
 
-    The `budget` is the time in seconds, of which `spent` are over. `members` are the methods to fit
-    to all rows once they have all folds of the first repeat, except for those in `fitted`. Cells
-    with a record in `given` are not run. `n_jobs`
-    cells run at the same time (None or -1: one per core), in processes or in an `executor`. Where
-    no process can be started, this one runs them one after another. `runner` runs them.
+    `spent` seconds of the budget are over. `members` returns the methods with weight in the blend
+    of those with the given records; they are fitted to all rows, except for those in `fitted`.
+    Cells with a record in `given` are not run. Cells run in processes or in an executor. Where no
+    process can be started, this one runs them one after another.
 
     Attributes
     ----------
@@ -124,28 +97,25 @@ class Race:
     protocol: Protocol
     methods: Sequence[Method]
     journal: Journal
-    budget: float | None = None
+    options: RunOptions = field(default_factory=RunOptions)
     spent: float = 0.0
-    members: Collection[str] = ()
+    members: Callable[[Sequence[Record]], Collection[str]] | None = None
     fitted: dict[str, FittedMethod] = field(default_factory=dict)
     given: Sequence[Record] = ()
-    n_jobs: int | None = None
-    executor: Any = None
-    progress: Progress | None = None
-    runner: Runner = field(default_factory=lambda: Runner(perform_apart, fit_whole, close_all))
 
     def __post_init__(self) -> None:
-        self._at_a_time = cpu_count() if self.n_jobs in (None, -1) else self.n_jobs
-        if self.executor is None and not starts_processes():
-            self._at_a_time = 1
+        self._runner, self._budget = self.options.runner, self.options.budget
+        here = self.options.executor is None and not starts_processes()
+        self._at_a_time = 1 if here else self.options.jobs
         early = {name: place for place, name in enumerate(ORDER)}
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, tuple[Future[Any], float]] = {}  # with the start time
-        self._unfitted = {name for name in self.members if name not in self.fitted}
+        self._failed: set[str] = set()  # fits to all rows
+        self._weighted: tuple[set[str], Collection[str]] = set(), ()
         self._cut: dict[str, str] = {}
-        self._began, self._ends = self.runner.clock(), inf
+        self._began, self._ends = self._runner.clock(), inf
         self.interrupted: bool = False
         self.records: dict[Cell, Record] = {}
         for name, key in self._keys.items():
@@ -157,9 +127,9 @@ class Race:
 
     def run(self) -> None:
         """Run the cells without a record until all are done or the time budget runs out."""
-        self._began = self.runner.clock()
-        self._ends = inf if self.budget is None else self._began + self.budget - self.spent
-        threads = self.runner.pool(self._at_a_time)
+        self._began = self._runner.clock()
+        self._ends = inf if self._budget is None else self._began + self._budget - self.spent
+        threads = self._runner.pool(self._at_a_time)
         try:
             while self._start_cells(threads):
                 self._report()
@@ -167,7 +137,7 @@ class Race:
                 for future in wait(cells, BEAT, FIRST_COMPLETED).done:
                     self._store(cells[future], future.result())
         except BaseException as stop:
-            self.runner.close()
+            self._runner.close()
             self.interrupted = True
             if not isinstance(stop, KeyboardInterrupt):
                 raise
@@ -203,19 +173,19 @@ class Race:
     def _start_cells(self, threads: Any) -> bool:
         """Start cells until `n_jobs` run; return True if any is running."""
         while len(self._running) < self._at_a_time:
-            now = self.runner.clock()
+            now = self._runner.clock()
             cell = None if now >= self._ends else self._next_cell()
             if cell is None:
                 break
             deadline = self._ends
-            if self.budget is not None and cell.place == self.protocol.places()[0]:
-                deadline = min(deadline, now + max(20.0, FIRST_SHARE * self.budget))
+            if self._budget is not None and cell.place == self.protocol.places()[0]:
+                deadline = min(deadline, now + max(20.0, FIRST_SHARE * self._budget))
             given = self.sample, self.protocol, self._methods[cell.method]
-            ends = None if deadline == inf else deadline
+            where = None if deadline == inf else deadline, self.options.executor
             if cell.place == ALL_ROWS:
-                future: Future[Any] = threads.submit(self.runner.fit, *given, ends, self.executor)
+                future: Future[Any] = threads.submit(self._runner.fit, *given, *where)
             else:
-                future = threads.submit(self.runner.perform, *given, cell, ends, self.executor)
+                future = threads.submit(self._runner.perform, *given, cell, *where)
             self._running[cell] = future, now
         return bool(self._running)
 
@@ -244,14 +214,23 @@ class Race:
     def _fits(self, name: str) -> bool:
         """Return True if a method's folds and its fit to all rows fit into the time left."""
         begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
-        fits = self._missing(name) + (1.25 if name in self._unfitted and not begun else 0.0)
-        left = self._ends - self.runner.clock()
+        whole = self.members is not None and name not in self.fitted and not begun
+        fits = self._missing(name) + (1.25 if whole else 0.0)
+        left = self._ends - self._runner.clock()
         return self._expected(name) * fits / self._at_a_time <= left or name == DUMMY
 
     def _first_open(self, places: Sequence[Place], names: Sequence[str]) -> Cell | None:
         """Return the first open cell, fold by fold."""
         cells = (Cell(name, *place) for place in places for name in names)
         return next(filter(self._is_open, cells), None)
+
+    def _weighted_now(self) -> Collection[str]:
+        """Return the methods with weight in the blend of those with all folds of the repeat."""
+        complete = {name for name in self._methods if name != DUMMY and not self._missing(name)}
+        if self.members is not None and complete != self._weighted[0]:
+            first = [r for c, r in self.records.items() if c.method in complete and not c.repeat]
+            self._weighted = complete, self.members(first)
+        return self._weighted[1]
 
     def _places(self, repeats: Collection[int]) -> list[Place]:
         return [place for place in self.protocol.places() if place[0] in repeats]
@@ -266,24 +245,25 @@ class Race:
 
     def _is_open(self, cell: Cell) -> bool:
         if cell.place == ALL_ROWS:
-            ready = cell.method in self._unfitted and not self._missing(cell.method)
-            return ready and cell not in self._running
+            known = cell.method in self.fitted or cell.method in self._failed
+            return not known and cell not in self._running and cell.method in self._weighted_now()
         return not (cell.method in self._cut or cell in self.records or cell in self._running)
 
     def _store(self, cell: Cell, record: Any) -> None:
-        took = self.runner.clock() - self._running.pop(cell)[1]
+        took = self._runner.clock() - self._running.pop(cell)[1]
         if cell.place == ALL_ROWS:
-            self._unfitted.discard(cell.method)
-            if record is not None:
+            if record is None:
+                self._failed.add(cell.method)
+            else:
                 self.fitted[cell.method] = record
             return
         if record["status"] == "cut":
             slow = f"a fold takes more than {seconds(took)}"
-            at_end = self.runner.clock() >= self._ends - BEAT
+            at_end = self._runner.clock() >= self._ends - BEAT
             self._cut[cell.method] = "the budget ran out" if at_end else slow
             return
         self.records[cell] = record
-        record["at"] = self._before + self.runner.clock() - self._began
+        record["at"] = self._before + self._runner.clock() - self._began
         if not record.pop("crashed", False):
             self.journal.add(self._keys[cell.method], record)
 
@@ -299,7 +279,7 @@ class Race:
         if any(cell.repeat == repeat for cell in self.records):
             return True
         needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
-        return needed <= self._ends - self.runner.clock()
+        return needed <= self._ends - self._runner.clock()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method; 0 without finished cells."""
@@ -311,14 +291,14 @@ class Race:
         return float(np.mean(took)) if took else 0.0
 
     def _report(self) -> None:
-        if self.progress is None:
+        if not callable(self.options.progress):
             return
         cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
-        left = None if self.budget is None else max(0.0, self._ends - self.runner.clock())
+        left = None if self._budget is None else max(0.0, self._ends - self._runner.clock())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
-        elapsed = self.spent + self.runner.clock() - self._began
-        self.progress(RaceState(records, running, waiting, elapsed, left))
+        elapsed = self.spent + self._runner.clock() - self._began
+        self.options.progress(RaceState(records, running, waiting, elapsed, left))
 
 
 def row_losses(sample: Sample, record: Record) -> Array:
