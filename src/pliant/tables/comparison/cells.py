@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -402,6 +402,19 @@ def _lent_process() -> Iterator[ProcessPoolExecutor]:
     with _LOCK:
         _BUSY.discard(process)
         _FREE.append(process)
+
+
+class ThisProcess:
+    """An executor that runs a task when it is submitted."""
+
+    def submit(self, task: Callable[..., Any], *given: Any, **options: Any) -> Future[Any]:
+        """Run a task; return a future with its result or its error."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(task(*given, **options))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def warm_up(n_processes: int) -> None:

@@ -23,6 +23,7 @@ from pliant.tables.comparison.baselines import BASELINES, NOT_SAVED, available
 from pliant.tables.comparison.blending import held_out_of
 from pliant.tables.comparison.cells import (
     FittedMethod,
+    ThisProcess,
     fit_default,
     held_out_records,
     warm_up,
@@ -41,8 +42,9 @@ from pliant.tables.comparison.standings import finished, standings
 from pliant.tables.comparison.text import seconds
 from pliant.tables.registry import Method
 
-WARM = 10.0
-"""Budget of `fit` from which processes for a comparison start before LAB-RBF is fitted, seconds."""
+SHORT = 10.0
+"""Budget of `fit`, in seconds, below which all fits run in this process: others take seconds to
+start."""
 
 LATE = 0.8
 """Share of the budget after which no comparison begins."""
@@ -260,7 +262,9 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
     """
     start, budget = time.monotonic(), options.budget
     problem = _no_comparison(sample, protocol)
-    if not problem and (budget is None or budget >= WARM):
+    if budget is not None and budget < SHORT:
+        options = replace(options, n_jobs=1, executor=ThisProcess())
+    elif not problem:
         warm_up(options.jobs)
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start

@@ -23,7 +23,7 @@ from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blending import losses_of
-from pliant.tables.comparison.cells import FittedMethod, starts_processes
+from pliant.tables.comparison.cells import FittedMethod, ThisProcess, starts_processes
 from pliant.tables.comparison.journal import Journal, method_key
 from pliant.tables.comparison.metrics import Metric
 from pliant.tables.comparison.options import RunOptions
@@ -51,6 +51,12 @@ ORDER = (
     *("catboost", "kernel-ridge", REFERENCE),
 )
 """Methods that run first, by typical time; the others follow in the given order."""
+
+TYPICAL = {"boosting": 0.2, "gp": 0.1, "extra-trees": 0.4, "forest": 0.7, "linear": 0.7, "svm": 3.0}
+"""Seconds of a fold of `TYPICAL_ROWS` rows (benchmarks/results/regret.md). A fit in this process is
+not stopped at the end of the budget, so it starts only if it is expected to end in time."""
+
+TYPICAL_ROWS = 250
 
 ALL_ROWS: Place = (-1, -1)
 """The place of a fit to all rows, which has no score."""
@@ -105,8 +111,11 @@ class Race:
 
     def __post_init__(self) -> None:
         self._runner, self._budget = self.options.runner, self.options.budget
-        here = self.options.executor is None and not starts_processes()
-        self._at_a_time = 1 if here else self.options.jobs
+        self._executor = self.options.executor
+        if self._executor is None and not starts_processes():
+            self._executor = ThisProcess()
+        self._is_here = isinstance(self._executor, ThisProcess)
+        self._at_a_time = 1 if self._is_here else self.options.jobs
         early = {name: place for place, name in enumerate(ORDER)}
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
         self._methods = {method.name: method for method in in_order}
@@ -165,6 +174,8 @@ class Race:
         took, missing = self._expected(name), self._missing(name)
         if not took or not missing:
             return "the budget ran out"
+        if not self._places_of(name):
+            return f"its folds take about {seconds(took * missing / self._at_a_time)}"
         return (
             f"a fold takes {seconds(took)}; its other folds need about "
             f"{seconds(took * missing / self._at_a_time)} more"
@@ -181,7 +192,7 @@ class Race:
             if self._budget is not None and cell.place == self.protocol.places()[0]:
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self._budget))
             given = self.sample, self.protocol, self._methods[cell.method]
-            where = None if deadline == inf else deadline, self.options.executor
+            where = None if deadline == inf else deadline, self._executor
             if cell.place == ALL_ROWS:
                 future: Future[Any] = threads.submit(self._runner.fit, *given, *where)
             else:
@@ -195,7 +206,8 @@ class Race:
         for name in self._methods:
             tried = first[0] in self._places_of(name)
             places = [*first[1:], ALL_ROWS] if tried else first[:1]
-            if (not tried or self._fits(name)) and (cell := self._first_open(places, [name])):
+            probes = not tried and not self._is_here
+            if (probes or self._fits(name)) and (cell := self._first_open(places, [name])):
                 return cell
         if any(cell.repeat <= 0 for cell in self._running):
             return None
@@ -282,13 +294,14 @@ class Race:
         return needed <= self._ends - self._runner.clock()
 
     def _expected(self, name: str) -> float:
-        """Return the mean seconds per cell of a method; 0 without finished cells."""
+        """Return the mean seconds per cell of a method, or the typical ones; 0 if unknown."""
         took = [
             record["seconds"].get("total", 0.0)
             for cell, record in self.records.items()
             if cell.method == name and "seconds" in record
         ]
-        return float(np.mean(took)) if took else 0.0
+        typical = TYPICAL.get(name, 0.0) * len(self.sample.y) / TYPICAL_ROWS
+        return float(np.mean(took)) if took else typical
 
     def _report(self) -> None:
         if not callable(self.options.progress):
