@@ -27,6 +27,7 @@ from pliant.records.estimators import last_step
 from pliant.tables.comparison import cells, comparing
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import (
+    ThisProcess,
     close_all,
     failed,
     fit_whole,
@@ -115,9 +116,11 @@ class Simulated:
         self.whole = []
         methods = [method(name) for name in times]
         runner = Runner(fake, fit_all, lambda: None, AtOnce, lambda: self.clock.now)
-        run = RunOptions(budget, options.pop("n_jobs", 1), runner=runner)
-        if (members := options.pop("members", None)) is not None:
-            options["members"] = lambda _: members
+        own = {name: options.pop(name) for name in ("n_jobs", "executor") if name in options}
+        run = RunOptions(budget, runner=runner, **{"n_jobs": 1} | own)
+        members = options.pop("members", None)
+        weighted = options.pop("members_of", None if members is None else lambda _: members)
+        options["members"] = weighted
         self.race = Race(NUMBERS, protocol, methods, journal, run, **options)
         self.race.run()
         self.reasons = {n: self.race.reason(n) for n in times if self.race.is_unfinished(n)}
@@ -202,6 +205,39 @@ def test_a_fit_to_all_rows_follows_the_folds():
     assert run.race.fitted == {"a": "a"}  # the budget ran out
     assert run.folds("b") == 5
     assert Simulated({"a": 1.0}, budget=9.0).whole == []
+
+
+def test_methods_without_weight_are_not_fitted_to_all_rows():
+    run = Simulated({"a": 1.0, "b": 1.0}, budget=40.0, members="b")
+    assert run.whole == ["b"]
+    seen = []
+
+    def members(records):
+        """All methods have weight at first; later, the first loses it."""
+        names = list(dict.fromkeys(record["method"] for record in records))
+        seen.append((names, len(records)))
+        return names[-1:]
+
+    journal = Journal(None, "key", resume=False)
+    first = Simulated({"a": 1.0, "b": 1.0, "dummy": 0.1}, journal=journal, members_of=members)
+    assert seen == [(["a"], 5), (["a", "b"], 10)]
+    assert first.whole == ["a", "b"]
+    # With all folds in the journal, nothing but the last blend is fitted.
+    again = Simulated({"a": 1.0, "b": 1.0, "dummy": 0.1}, journal=journal, members_of=members)
+    assert (again.began, again.whole) == ([], ["b"])
+
+
+def test_in_this_process_a_method_starts_only_if_it_is_expected_to_end_in_time():
+    """50 rows: typical folds of the forest take .14 s, of the SVM .6 s."""
+    times = {"forest": 0.1, "svm": 0.1, "dummy": 0.1, "a": 0.1}
+    run = Simulated(times, budget=4.1, places=(5, 1), executor=ThisProcess(), n_jobs=4)
+    assert {name: run.folds(name) for name in times} == {
+        "forest": 5, "svm": 5, "dummy": 5, "a": 5,
+    }  # fmt: skip
+    run = Simulated(times, budget=3.9, places=(5, 1), executor=ThisProcess())
+    assert (run.folds("forest"), run.folds("svm"), run.folds("a")) == (5, 0, 5)
+    assert run.reasons == {"svm": "its folds take about 3.0 s"}
+    assert Simulated(times, budget=3.9, places=(5, 1)).folds("svm") == 5
 
 
 def test_the_best_method_runs_if_none_fits():
@@ -601,6 +637,17 @@ def test_cell_is_killed_at_deadline(sample):
     assert found["status"] == "cut"
     assert not cells._FREE
     assert not cells._BUSY
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.filterwarnings("ignore:a budget of::")  # on a slow computer
+def test_a_short_budget_starts_no_process(sample, monkeypatch):
+    monkeypatch.setattr(cells, "_started", lambda: pytest.fail("started a process"))
+    methods = [METHODS["lab-rbf"], BASELINES["dummy"], method("a")]
+    monkeypatch.setattr(comparing, "methods_of", lambda *_: methods)
+    close_all()
+    found = fit_within(sample, PROTOCOL, RunOptions(9.0, 2))
+    assert found.model.predict(sample.X).shape == (60,)
 
 
 @pytest.mark.usefixtures("apart")
