@@ -34,10 +34,9 @@ def with_pliant(task, train, folder):
     took = time.perf_counter() - start
     save(model, folder / "model.pliant")
     last = model.steps[-1][1]
-    weights = getattr(last, "weights_", None)  # of a blend
     contents = {type(last).__name__: 1.0}
-    if weights is not None:
-        contents = dict(zip(dict(last.members_), weights.tolist(), strict=True))
+    if contents.keys() & {"BlendClassifier", "BlendRegressor"}:
+        contents = dict(zip(dict(last.members_), last.weights_.tolist(), strict=True))
     return model, took, contents, (folder / "model.pliant").stat().st_size
 
 

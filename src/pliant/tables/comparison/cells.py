@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -426,6 +426,14 @@ def warm_up(n_processes: int) -> None:
         _FREE.extend(fresh)
     for process in fresh:
         process.submit(os.getpid)
+
+
+def await_processes(n_processes: int, seconds: float | None) -> None:
+    """Start processes, and wait until they run, for at most the given seconds."""
+    warm_up(n_processes)
+    with _LOCK:
+        starting = [process.submit(os.getpid) for process in _FREE[:n_processes]]
+    wait(starting, seconds)
 
 
 def close_all() -> None:

@@ -34,7 +34,7 @@ from pliant.tables.comparison.journal import Journal, key_of, package_versions
 from pliant.tables.comparison.options import BUDGET, Progress, RunOptions
 from pliant.tables.comparison.outcome import Source, for_input
 from pliant.tables.comparison.protocol import DEFAULT, Entry, Protocol, Record, Status
-from pliant.tables.comparison.race import ProgressLines, Race
+from pliant.tables.comparison.race import ProgressLines, Race, typical_seconds
 from pliant.tables.comparison.reading import sample_of
 from pliant.tables.comparison.result import ComparisonResult
 from pliant.tables.comparison.sample import Sample
@@ -42,9 +42,9 @@ from pliant.tables.comparison.standings import finished, standings
 from pliant.tables.comparison.text import seconds
 from pliant.tables.registry import Method
 
-SHORT = 10.0
-"""Budget of `fit`, in seconds, below which all fits run in this process: others take seconds to
-start."""
+SHORT, LITTLE = 10.0, 30.0
+"""Budget of `fit` and typical time of all folds, in seconds, below which the fits run in this
+process: others take seconds to start."""
 
 LATE = 0.8
 """Share of the budget after which no comparison begins."""
@@ -262,7 +262,7 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
     """
     start, budget = time.monotonic(), options.budget
     problem = _no_comparison(sample, protocol)
-    if budget is not None and budget < SHORT:
+    if budget is not None and (budget < SHORT or _work(sample, protocol) < min(budget, LITTLE)):
         options = replace(options, n_jobs=1, executor=ThisProcess())
     elif not problem:
         warm_up(options.jobs)
@@ -304,6 +304,13 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
         return best()
     except KeyboardInterrupt:
         raise Interrupted(result, best) from None
+
+
+def _work(sample: Sample, protocol: Protocol) -> float:
+    """Return the typical seconds of the folds of the default methods, one after another."""
+    n_rows = len(sample.y)
+    methods = methods_of(None, sample.task, n_rows, sample.is_sparse)
+    return protocol.folds * sum(typical_seconds(method.name, n_rows) for method in methods)
 
 
 def _has_time_for_folds(folds: int, took: float, left: float) -> bool:

@@ -23,7 +23,12 @@ from pliant.core.text import count, remove_controls
 from pliant.core.typing import Array
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blending import losses_of
-from pliant.tables.comparison.cells import FittedMethod, ThisProcess, starts_processes
+from pliant.tables.comparison.cells import (
+    FittedMethod,
+    ThisProcess,
+    await_processes,
+    starts_processes,
+)
 from pliant.tables.comparison.journal import Journal, method_key
 from pliant.tables.comparison.metrics import Metric
 from pliant.tables.comparison.options import RunOptions
@@ -52,9 +57,11 @@ ORDER = (
 )
 """Methods that run first, by typical time; the others follow in the given order."""
 
-TYPICAL = {"boosting": 0.2, "gp": 0.1, "extra-trees": 0.4, "forest": 0.7, "linear": 0.7, "svm": 3.0}
-"""Seconds of a fold of `TYPICAL_ROWS` rows (benchmarks/results/regret.md). A fit in this process is
-not stopped at the end of the budget, so it starts only if it is expected to end in time."""
+TYPICAL = {
+    DEFAULT: 1.0, "boosting": 0.2, "gp": 0.1, "extra-trees": 0.4, "forest": 0.6, "linear": 0.7,
+    "lightgbm": 0.1, "xgboost": 0.1, "catboost": 4.0, "kernel-ridge": 1.0, REFERENCE: 3.0,
+}  # fmt: skip
+"""Typical seconds of a fold of a table with `TYPICAL_ROWS` rows, medians over tables."""
 
 TYPICAL_ROWS = 250
 
@@ -80,6 +87,11 @@ class RaceState:
     seconds_left: float | None
 
 
+def typical_seconds(name: str, n_rows: int) -> float:
+    """Return the typical seconds of a fold of a method, about proportional to the rows."""
+    return TYPICAL.get(name, 0.0) * n_rows / TYPICAL_ROWS
+
+
 @dataclass(eq=False)
 class Race:
     """Run every method on every fold, except for results that the journal file already contains.
@@ -87,7 +99,8 @@ class Race:
     `spent` seconds of the budget are over. `members` returns the methods with weight in the blend
     of those with the given records; they are fitted to all rows, except for those in `fitted`.
     Cells with a record in `given` are not run. Cells run in processes or in an executor. Where no
-    process can be started, this one runs them one after another.
+    process can be started, this one runs them one after another; as it cannot stop a fit at the end
+    of the budget, a method starts only if its folds are expected to end before.
 
     Attributes
     ----------
@@ -116,6 +129,10 @@ class Race:
             self._executor = ThisProcess()
         self._is_here = isinstance(self._executor, ThisProcess)
         self._at_a_time = 1 if self._is_here else self.options.jobs
+        n_rows = len(self.sample.y)
+        first = self.fitted.get(DEFAULT)
+        took = 0.0 if first is None else first.seconds.get("fit", 0.0)
+        self._pace = max(1.0, took / typical_seconds(DEFAULT, n_rows))  # of a busy computer
         early = {name: place for place, name in enumerate(ORDER)}
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
         self._methods = {method.name: method for method in in_order}
@@ -140,6 +157,8 @@ class Race:
         self._ends = inf if self._budget is None else self._began + self._budget - self.spent
         threads = self._runner.pool(self._at_a_time)
         try:
+            if self._executor is None:  # the start of a process is not the time of a method
+                await_processes(self._at_a_time, None if self._ends == inf else self._left())
             while self._start_cells(threads):
                 self._report()
                 cells = {future: cell for cell, (future, _) in self._running.items()}
@@ -228,8 +247,11 @@ class Race:
         begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
         whole = self.members is not None and name not in self.fitted and not begun
         fits = self._missing(name) + (1.25 if whole else 0.0)
-        left = self._ends - self._runner.clock()
-        return self._expected(name) * fits / self._at_a_time <= left or name == DUMMY
+        return self._expected(name) * fits / self._at_a_time <= self._left() or name == DUMMY
+
+    def _left(self) -> float:
+        """Return the seconds of the budget that are left."""
+        return self._ends - self._runner.clock()
 
     def _first_open(self, places: Sequence[Place], names: Sequence[str]) -> Cell | None:
         """Return the first open cell, fold by fold."""
@@ -291,7 +313,7 @@ class Race:
         if any(cell.repeat == repeat for cell in self.records):
             return True
         needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
-        return needed <= self._ends - self._runner.clock()
+        return needed <= self._left()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method, or the typical ones; 0 if unknown."""
@@ -300,14 +322,14 @@ class Race:
             for cell, record in self.records.items()
             if cell.method == name and "seconds" in record
         ]
-        typical = TYPICAL.get(name, 0.0) * len(self.sample.y) / TYPICAL_ROWS
+        typical = self._pace * typical_seconds(name, len(self.sample.y))
         return float(np.mean(took)) if took else typical
 
     def _report(self) -> None:
         if not callable(self.options.progress):
             return
         cells = [Cell(name, *place) for name in self._methods for place in self.protocol.places()]
-        left = None if self._budget is None else max(0.0, self._ends - self._runner.clock())
+        left = None if self._budget is None else max(0.0, self._left())
         waiting = sum(map(self._is_open, cells)) + len(self._running)
         records, running = tuple(self.records.values()), tuple(self._running)
         elapsed = self.spent + self._runner.clock() - self._began
