@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lines = {(line["table"], line["seed"]): line for line in found.pop("lines")}
     for stored in read(given.lines):
         result = ComparisonResult.from_dict(stored["result"])
-        took = {s.method.name: s.seconds["fit"] + s.seconds["search"] for s in result.standings()
+        took = {s.method.name: s.seconds["total"] for s in result.standings()
                 if s.mean is not None}  # fmt: skip
         lines[stored["table"], stored["seed"]] = rounded({
             "table": stored["table"],

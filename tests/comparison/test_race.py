@@ -584,7 +584,8 @@ def test_crashed_cell_is_not_in_the_journal(sample, tmp_path):
     cache, dies = tmp_path / "cells.jsonl", trouble("die")
     crashed = perform_apart(sample, PROTOCOL, dies, Cell("die", 0, 0))
     runner = Runner(lambda *given: crashed | {"fold": given[3].fold})
-    result = compare_sample(sample, [dies], PROTOCOL, RunOptions(None, cache=cache, runner=runner))
+    options = RunOptions(None, executor=ThisProcess(), cache=cache, runner=runner)
+    result = compare_sample(sample, [dies], PROTOCOL, options)
     assert entry(result, "die").status == "error"
     assert "the process died" in entry(result, "die").reason
     assert len(cache.read_text().splitlines()) == 1

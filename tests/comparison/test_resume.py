@@ -18,11 +18,11 @@ from sklearn.metrics import fbeta_score, make_scorer
 
 from pliant.core.exceptions import TableError
 from pliant.tables.comparison import cells
-from pliant.tables.comparison.cells import perform
+from pliant.tables.comparison.cells import fit_whole, perform
 from pliant.tables.comparison.comparing import compare_sample
 from pliant.tables.comparison.contenders import named
 from pliant.tables.comparison.journal import Journal, key_of
-from pliant.tables.comparison.options import RunOptions
+from pliant.tables.comparison.options import Runner, RunOptions
 from pliant.tables.comparison.protocol import Cell, Protocol
 from pliant.tables.comparison.sample import Sample
 from tests.comparison.comparison_cases import record, without_costs
@@ -88,6 +88,23 @@ def test_resumed_run_matches_uninterrupted_run(whole, here, tmp_path):
     assert len(here) == 9
     assert (again.truth, again.sentence()) == (whole.truth, whole.sentence())
     assert again.blend.weights == whole.blend.weights
+
+
+@pytest.mark.usefixtures("here")
+def test_a_resumed_run_fits_only_the_members_of_the_blend_to_all_rows(tmp_path):
+    cache, fitted = tmp_path / "cells.jsonl", []
+
+    def fit(sample, protocol, method, *_):
+        fitted.append(method.name)
+        return fit_whole(sample, protocol, method)
+
+    run(("dummy", "linear", "svm", "forest"), cache=cache)
+    runner = Runner(fit=fit)
+    result = run(
+        ("dummy", "linear", "svm", "forest"), cache=cache, resume=True, budget=1e4, runner=runner
+    )
+    assert sorted(fitted) == sorted(result.weights)
+    assert set(result.source.fitted) == set(fitted)
 
 
 def test_changed_method_is_run_again(here, tmp_path):
