@@ -11,8 +11,9 @@ takes seconds, so another rule for the weights is measured without a fit.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -37,12 +38,16 @@ from pliant.core.typing import Array
 from pliant.tables.comparison.blend import blend_weights, extended_range
 from pliant.tables.comparison.blending import losses_of
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY
+from pliant.tables.comparison.race import ORDER
 from pliant.tables.comparison.result import ComparisonResult
 
 FOLDS, DRAWS = 3, 50
 """Folds of the first repeat, and bootstrap draws of a table."""
 
 SCORES = {"regression": ("R2",), "classification": ("accuracy", "log loss")}
+
+Loss: TypeAlias = Callable[[Sequence[str]], float]
+"""The held-out loss of the blend of some methods."""
 
 BOUNDS = {"R2": (0.003, 0.02), "accuracy": (0.003, 0.02), "log loss": (0.01, 0.02)}
 """Tolerated regret in the mean over tables, and on any; relative for the log loss."""
@@ -126,6 +131,81 @@ def regret(scores: Mapping[str, Mapping[str, float]], score: str) -> tuple[str, 
     return best, members[best] - scores["blend"][score]
 
 
+def curve_area(order: Sequence[str], seconds: Mapping[str, float], loss: Loss) -> float:
+    """Return the mean excess of the blend's loss over that of all methods, over the log of time.
+
+    LAB-RBF comes first. Each method takes five folds and a fit to all rows.
+    """
+    have, points, now = [DEFAULT], [], 5 * seconds[DEFAULT]
+    for name in order:
+        points.append((np.log(now), loss(have)))
+        now, have = now + 6 * seconds[name], [*have, name]
+    final, ends = loss(have), [*(start for start, _ in points[1:]), np.log(now)]
+    excess = [(end - start) * (value / final - 1) for (start, value), end in
+              zip(points, ends, strict=True)]  # fmt: skip
+    return float(sum(excess) / (ends[-1] - points[0][0]))
+
+
+def loss_of_members(result: ComparisonResult) -> Loss:
+    """Return the loss of the blend of some methods, on rows that its weights have not seen."""
+    found, y = predictions(result)
+    classes = None if result.task == "regression" else np.array(result.sample["classes"])
+    fold = np.random.default_rng(0).integers(3, size=len(y))
+
+    @cache
+    def loss(names: tuple[str, ...]) -> float:
+        stacked = np.stack([found[name] for name in names])
+        stacked = stacked if classes is not None else stacked.clip(*extended_range(y))
+        each = np.empty(len(y))
+        for k in range(3):
+            seen = fold != k
+            members = list(stacked[:, seen])
+            w = blend_weights(members, y[seen], classes=classes, trusted=names.index(DEFAULT))
+            blended = np.tensordot(w, stacked[:, ~seen], 1)
+            each[~seen] = losses_of(blended, y[~seen], classes)
+        return float(each.mean())
+
+    return lambda names: loss(tuple(sorted(names)))
+
+
+def orders(results: Sequence[tuple[str, ComparisonResult, Mapping[str, float]]]) -> list[Line]:
+    """Compare orders of the methods by their curves over time.
+
+    The gain of a method for a second is the mean, over the other tables of the task, of the share
+    of LAB-RBF's loss that its blend with LAB-RBF removes, divided by its seconds on this table.
+    """
+    known = {}
+    for table, result, seconds in results:
+        loss = loss_of_members(result)
+        names = [name for name in predictions(result)[0] if name != DEFAULT]
+        gains = {name: 1 - loss([DEFAULT, name]) / loss([DEFAULT]) for name in names}
+        known[table] = (result.task, names, seconds, loss, gains)
+    areas: dict[str, list[float]] = {}
+    for table, (task, names, seconds, loss, gains) in known.items():
+        others = [k[4] for t, k in known.items() if t != table and k[0] == task]
+        typical = {
+            name: float(np.mean([np.clip(g[name], 0, 0.3) for g in others if name in g] or [0]))
+            for name in names
+        }
+        rates = {
+            "by typical time, as in a race": {n: -ORDER.index(n) for n in names},
+            "by typical gain for a second": {n: typical[n] / seconds[n] for n in names},
+            "by the gain for a second on this table": {n: gains[n] / seconds[n] for n in names},
+            "by typical time, reversed": {n: ORDER.index(n) for n in names},
+        }
+        for title, rate in rates.items():
+            order = sorted(names, key=lambda name: -rate[name])
+            areas.setdefault(title, []).append(curve_area(order, seconds, loss))
+    first = np.array(next(iter(areas.values())))
+    return [
+        {"order": title, "tables": len(values), "mean excess": float(np.mean(values)),
+         "median": float(np.median(values)),
+         "better than the first": int((np.array(values) < first - 1e-4).sum()),
+         "worse": int((np.array(values) > first + 1e-4).sum())}
+        for title, values in areas.items()
+    ]  # fmt: skip
+
+
 def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
     each, summary, gains = [], [], []
     for task, scores in SCORES.items():
@@ -162,6 +242,9 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
         "The gain of a second member: the share of LAB-RBF's loss (squared error or log loss) that "
         "a blend of both removes, on tables with fewer and more training rows:",
         markdown_table(gains),
+        "The order of the methods: mean excess of the blend's loss over its final one, from the "
+        "end of LAB-RBF to the end of all methods, over the logarithm of time:",
+        markdown_table(head["orders"]),
         computer(head),
     ]) + "\n"  # fmt: skip
 
@@ -223,10 +306,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
     lines = {(line["table"], line["seed"]): line for line in found.pop("lines")}
+    results = []
     for stored in read(given.lines):
         result = ComparisonResult.from_dict(stored["result"])
-        took = {s.method.name: s.seconds["total"] for s in result.standings()
-                if s.mean is not None}  # fmt: skip
+        took = {s.method.name: s.seconds["total"] for s in result.standings() if s.mean is not None}
+        results.append((stored["table"], result, took))
         lines[stored["table"], stored["seed"]] = rounded({
             "table": stored["table"],
             "seed": stored["seed"],
@@ -239,6 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     notes = NOTES.format(folds=FOLDS, draws=DRAWS, rows=given.rows)
     command = f"python -m benchmarks.regret page, after run --rows {given.rows}"
     head = {**found, **provenance(), "notes": notes, "command": command}
+    head["orders"] = rounded(orders(results)) if results else found["orders"]
     write_json(kept, head, lines=lines.values())
     write_text(given.out / "regret.md", page([*lines.values()], head))
 

@@ -121,7 +121,8 @@ def compare(
     n_jobs : int, optional
         Number of fits (of one method on one fold) to run at the same time; None and -1 mean one per
         core. They run in reused single-threaded processes; where no process can be started, one
-        after another in this one, where a running fit is not stopped when the budget runs out.
+        after another in this one, where a running fit is not stopped when the budget runs out,
+        so that a method starts only if it is expected to end before.
     executor : object with ``submit``, optional
         Run the fits in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
         the same time. A running fit is not stopped when the budget runs out.
@@ -194,7 +195,8 @@ def fit(
     """Fit LAB-RBF to a table or, given a budget, a blend of several methods if it is better.
 
     With a budget, LAB-RBF is fitted to all rows first. The time left goes to a comparison, whose
-    recommended model is returned. The weights of a blend are shrunk towards LAB-RBF.
+    recommended model is returned. The weights of a blend are shrunk towards LAB-RBF. A small table,
+    or a budget below ten seconds, starts no process.
 
     Parameters
     ----------

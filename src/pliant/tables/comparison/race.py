@@ -2,8 +2,9 @@
 
 A *cell* is one method, fitted and scored on one fold. One method after the other runs its folds of
 the first repeat: LAB-RBF, the dummy, and the others by typical time. After the first fold of a
-method, its other folds, and its fit to all rows, follow if they fit into the time left; so at any
-time the best model of the finished methods is ready. A further repeat starts only if it fits into
+method, its other folds follow if they, and a fit to all rows, fit into the time left. A method that
+has weight in the blend of the finished ones is then fitted to all rows; so at any time the best
+model of the finished methods is ready. A further repeat starts only if it fits into
 the time left, and the methods with all folds share it. The budget limits which cells run; it does
 not affect their scores.
 """
