@@ -178,6 +178,7 @@ def _scores(result: Outcome, ax: Any) -> str:
     ax.errorbar(means[near], places, xerr=ends, fmt="o", color=BLUE, ecolor=GREY, capsize=2.0)
     ax.set_yticks(places, [text(name) for name in names[near]])
     ax.invert_yaxis()
+    ax.locator_params(axis="x", nbins=5)  # labels do not overlap
     ax.set_xlabel(result.metric.title)
     far = "" if near.all() else f"; not shown because much worse: {', '.join(names[~near])}"
     return f"Mean {result.metric.title} on held-out rows with 90 % intervals{far}"
