@@ -216,12 +216,14 @@ def curve_section(scores: pd.DataFrame) -> list[str]:
     wide = own.assign(score=signed(own)).pivot_table(
         index=["table", "seed"], columns=["contestant", "budget"], values="score"
     )
-    found = [
-        {"contestant": TITLES[who]}
-        | {f"{budget:g} s": float((wide[who][budget] - wide[who].iloc[:, -1]).mean())
-           for budget in wide[who]}
-        for who in dict.fromkeys(wide.columns.get_level_values(0))
-    ]  # fmt: skip
+    found = []
+    for who in dict.fromkeys(wide.columns.get_level_values(0)):
+        lead = wide[who].sub(wide[who].iloc[:, -1], axis=0).mean()
+        leads = {
+            f"{b:g} s": float(lead[b]) if b in lead else None
+            for b in sorted(own["budget"].unique())
+        }
+        found.append({"contestant": TITLES[who], **leads})
     return [
         "## The curve",
         "Mean scores over the tables:",
