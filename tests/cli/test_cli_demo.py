@@ -18,7 +18,7 @@ def place(tmp_path_factory):
     third.data, third.target = third.data[::3], third.target[::3]
     with pytest.MonkeyPatch.context() as patch:
         run_here(patch)
-        patch.setattr("pliant.tables.comparison.race.cpu_count", lambda: 1)
+        patch.setattr("pliant.tables.comparison.options.cpu_count", lambda: 1)
         patch.setattr("pliant.tables.comparison.pictures.can_draw", lambda: False)
         patch.setattr(module, "METHODS", ("linear", "dummy"))
         patch.setattr(module, "ROWS", 120)

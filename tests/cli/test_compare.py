@@ -19,6 +19,7 @@ import pliant as package
 from pliant.persistence import load
 from pliant.tables import ComparisonResult
 from pliant.tables.cli.compare import parse_duration
+from pliant.tables.comparison import cells
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.registry import METHODS as REGISTERED
@@ -442,9 +443,7 @@ def test_an_executor_gives_the_same_scores(folder, here, capsys, kind):
 
 
 def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
-    from pliant.tables.comparison import race
-
-    performed, calls = race.perform_apart, []
+    performed, calls = cells.perform, []
 
     def interrupted(*cell):
         calls.append(cell)
@@ -452,7 +451,7 @@ def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
             raise KeyboardInterrupt
         return performed(*cell)
 
-    monkeypatch.setattr(race, "perform_apart", interrupted)
+    monkeypatch.setattr(cells, "perform", interrupted)
     words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--report", "r.html")
     done = pliant("compare", "patients.csv", *words)
     assert done.code == 130
@@ -471,7 +470,7 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
     def interrupted(*cell):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", interrupted)
+    monkeypatch.setattr(cells, "perform", interrupted)
     words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--out", "m.pliant")
     done = pliant("compare", "patients.csv", *words)
     assert done.code == 130
@@ -488,9 +487,9 @@ def asked(folder, monkeypatch):
     """Record the calls of `compare_sample`, which returns artificial results."""
     calls = []
 
-    def compare_sample(sample, methods, protocol, **options):
+    def compare_sample(sample, methods, protocol, options):
         calls.append((sample, methods, protocol, options))
-        return result(sample.task, name=sample.name, seed=len(calls), command=options["command"])
+        return result(sample.task, name=sample.name, seed=len(calls), command=options.command)
 
     monkeypatch.setattr("pliant.tables.cli.compare.compare_sample", compare_sample)
     monkeypatch.setattr("pliant.tables.cli.compare.warm_up", lambda n: None)
@@ -509,9 +508,9 @@ def test_options_reach_the_comparison(pliant, asked):
     assert sample.y.tolist() == ["yes", "no"] * 30  # in reverse order
     assert methods == ("svm", "dank")
     assert (protocol.folds, protocol.repeats, protocol.metric, protocol.seed) == (3, 4, "auc", 7)
-    assert 5390 < options["budget"] <= 5400
-    assert (options["n_jobs"], options["resume"], options["cache"]) == (2, True, Path("c"))
-    assert options["command"] == f"pliant compare t.csv --target sick {words}"
+    assert 5390 < options.budget <= 5400
+    assert (options.n_jobs, options.resume, options.cache) == (2, True, Path("c"))
+    assert options.command == f"pliant compare t.csv --target sick {words}"
 
 
 def test_several_tables_share_the_budget(pliant, asked):
@@ -522,10 +521,10 @@ def test_several_tables_share_the_budget(pliant, asked):
     done = pliant("compare", *tables, "--target", "sick", "--budget", "30s", "--json", "r.json")
     assert done.code == 0
     assert [sample.name for sample, *_ in asked] == ["a", "b", "a-2"]
-    budgets = [options["budget"] for *_, options in asked]
+    budgets = [options.budget for *_, options in asked]
     # calls return immediately, so their time is left for the next tables
     assert budgets == pytest.approx([10, 15, 30], abs=3)
-    caches = [str(options["cache"]) for *_, options in asked]
+    caches = [str(options.cache) for *_, options in asked]
     assert caches == ["a.compare.jsonl", "b.compare.jsonl", "a-2.compare.jsonl"]
     assert "\nOver 3 tables\n" in done.out
     assert "average rank" in done.out

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import DANKClassifier, DANKRegressor, LABRBFClassifier, LABRBFRegressor
 from pliant.persistence import load
 from pliant.tables import read_table
-from pliant.tables.comparison.cells import perform
+from pliant.tables.comparison.cells import ThisProcess
 from pliant.tables.comparison.comparing import compare_sample
 from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import Protocol
@@ -89,16 +89,13 @@ def test_the_scores_are_those_of_scikit_learn(result):
     assert found["folds"] == 4
 
 
-def test_the_scores_are_those_of_a_comparison(result, monkeypatch):
+def test_the_scores_are_those_of_a_comparison(result):
     """Folds and preprocessing, including texts, are the same."""
     found = result("--cv", 2, "--seed", 4, "--param", "gamma=0.25")["cross_validation"]["scores"]
     method = replace(METHODS["dank"], grid={}, given={"gamma": 0.25})
-    monkeypatch.setattr(
-        "pliant.tables.comparison.race.perform_apart", lambda *cell: perform(*cell[:4])
-    )
     sample = read_sample("patients.csv", "sick", drop=["grade", "amount"])
     protocol = Protocol(folds=2, repeats=1, seed=4)
-    compared = compare_sample(sample, [method], protocol, RunOptions(None, 1))
+    compared = compare_sample(sample, [method], protocol, RunOptions(None, executor=ThisProcess()))
     for title, name in (("accuracy", "accuracy"), ("balanced accuracy", "balanced_accuracy")):
         expected = [record["scores"][name] for record in compared.records]
         assert found[title]["folds"] == expected
@@ -214,7 +211,7 @@ def test_ctrl_c_within_a_budget_saves_the_best_model_so_far(pliant, folder, here
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pliant.tables.comparison.race.perform_apart", interrupted)
+    monkeypatch.setattr("pliant.tables.comparison.cells.perform", interrupted)
     words = ("fit", "patients.csv", "--target", "sick", "--budget", "600s", "--out", "m.pliant")
     done = pliant(*words)
     assert done.code == 130
