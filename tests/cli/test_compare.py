@@ -19,9 +19,9 @@ import pliant as package
 from pliant.persistence import load
 from pliant.tables import ComparisonResult
 from pliant.tables.cli.compare import parse_duration
-from pliant.tables.comparison import cells
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
+from pliant.tables.comparison.cells import perform
 from pliant.tables.registry import METHODS as REGISTERED
 from tests.cli.conftest import captured, patients, run_here, write
 from tests.comparison.report.report_cases import METHODS, result
@@ -443,15 +443,15 @@ def test_an_executor_gives_the_same_scores(folder, here, capsys, kind):
 
 
 def test_ctrl_c_ends_in_the_table_so_far(pliant, folder, here, monkeypatch):
-    performed, calls = cells.perform, []
+    calls = []
 
     def interrupted(*cell):
         calls.append(cell)
         if len(calls) == 6:
             raise KeyboardInterrupt
-        return performed(*cell)
+        return perform(*cell)
 
-    monkeypatch.setattr(cells, "perform", interrupted)
+    monkeypatch.setattr("pliant.tables.comparison.cells.perform", interrupted)
     words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--report", "r.html")
     done = pliant("compare", "patients.csv", *words)
     assert done.code == 130
@@ -470,7 +470,7 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
     def interrupted(*cell):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cells, "perform", interrupted)
+    monkeypatch.setattr("pliant.tables.comparison.cells.perform", interrupted)
     words = ("--target", "sick", "--methods", "linear,dummy", *QUICK, "--out", "m.pliant")
     done = pliant("compare", "patients.csv", *words)
     assert done.code == 130
