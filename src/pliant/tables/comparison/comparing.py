@@ -133,7 +133,7 @@ def compare(
     feature_names : sequence of n_features str, optional
     progress : bool or callable, default=False
         True prints a line to stderr after each fold. A function is called with a
-        `pliant.tables.comparison.race.RaceState` whenever a fit starts or ends.
+        `pliant.tables.comparison.options.RaceState` whenever a fit starts or ends.
 
     Returns
     -------

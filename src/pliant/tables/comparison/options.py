@@ -7,22 +7,35 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from joblib import cpu_count
 
 from pliant.core.validation import check_integer, check_job_count, check_real
 from pliant.tables.comparison.cells import FittedMethod, close_all, fit_whole, perform_apart
-from pliant.tables.comparison.protocol import Record
-
-if TYPE_CHECKING:
-    from pliant.tables.comparison.race import RaceState
-
-Progress: TypeAlias = Callable[["RaceState"], object]
-"""Callback for the start and end of cells, and for regular updates while cells run."""
+from pliant.tables.comparison.protocol import Cell, Record
 
 BUDGET = 300.0
 """Default time budget of a comparison, in seconds."""
+
+
+@dataclass(frozen=True)
+class RaceState:
+    """The state of a comparison: finished and running fits on folds, and times in seconds.
+
+    `remaining` counts the fits that are running or may still run, `seconds` is the elapsed time,
+    and `seconds_left` the remaining budget.
+    """
+
+    records: tuple[Record, ...]
+    running: tuple[Cell, ...]
+    remaining: int
+    seconds: float
+    seconds_left: float | None
+
+
+Progress: TypeAlias = Callable[[RaceState], object]
+"""Callback for the start and end of cells, and for regular updates while cells run."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from pliant.tables.comparison.cells import (
 )
 from pliant.tables.comparison.journal import Journal, method_key
 from pliant.tables.comparison.metrics import Metric
-from pliant.tables.comparison.options import RunOptions
+from pliant.tables.comparison.options import RaceState, RunOptions
 from pliant.tables.comparison.protocol import (
     DEFAULT,
     DUMMY,
@@ -71,21 +71,6 @@ ALL_ROWS: Place = (-1, -1)
 
 FIRST_SHARE = 1 / 3
 """Maximum share of the budget for one method on the first fold; 20 s are always allowed."""
-
-
-@dataclass(frozen=True)
-class RaceState:
-    """The state of a comparison: finished and running fits on folds, and times in seconds.
-
-    `remaining` counts the fits that are running or may still run, `seconds` is the elapsed time,
-    and `seconds_left` the remaining budget.
-    """
-
-    records: tuple[Record, ...]
-    running: tuple[Cell, ...]
-    remaining: int
-    seconds: float
-    seconds_left: float | None
 
 
 def typical_seconds(name: str, n_rows: int) -> float:
