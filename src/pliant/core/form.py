@@ -47,7 +47,7 @@ class Entry:
 
 
 SavedForm: TypeAlias = Mapping[str, Entry | Constraint]
-"""The form of each attribute of a class, by name."""
+"""The forms of attributes; a key holds one name or several, such as "radii, degrees"."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class Part(Entry):
         if not (self.scalar and shape == ()):
             shape += (1,) if self.flat and len(shape) == len(self.axes) - 1 else ()
             if len(shape) != len(self.axes) or (self.least and shape[0] < self.least):
-                raise ValueError(f"expected {name} with the axes {self.axes}, got {array.shape}")
+                expected = f"({', '.join(map(str, self.axes))})"
+                raise ValueError(f"expected {name} of shape {expected}, got {array.shape}")
             for axis, size in zip(self.axes, shape, strict=True):
                 match_size(name, axis, size, sizes)
         if not (sparse or self.nan or array.dtype.kind == "b" or array.size == 0):
@@ -124,8 +125,10 @@ class Part(Entry):
         """Check the range, the order and the sum of entries."""
         low, high = array.min(), array.max()  # NaN if one entry is NaN
         if not (self.low <= low and high <= self.high):
-            limits = f"{self.low:g} to {self.high:g}"
-            raise ValueError(f"expected {name} from {limits}, got {low} to {high}")
+            limits = f"from {self.low:g} to {self.high:g}"
+            if self.high == FINITE:
+                limits = "> 0" if self.low == POSITIVE else f">= {self.low:.4g}, finite"
+            raise ValueError(f"expected {name} {limits}, got {low} to {high}")
         if self.order is not None and not self.order(array[:-1], array[1:]).all():
             raise ValueError(f"expected {name} in ascending order")
         if self.total is not None and not abs(array.sum() - self.total) <= 1e-6:
@@ -168,6 +171,8 @@ class Object(Entry):
         True for a list of pairs (name, object).
     method : str
         A method that each object has.
+    shared : str
+        An array that each object has, equal to that of the record.
     optional : bool
         True if the part may be None or missing.
     """
@@ -177,32 +182,43 @@ class Object(Entry):
     axis: str = ""
     named: bool = False
     method: str = ""
+    shared: str = ""
     optional: bool = False
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
         """Check the types of objects, and compare their sizes."""
-        for each in self._members(name, value, sizes):
+        members = self._members(name, value)
+        if self.axis:
+            match_size(name, self.axis, len(members), sizes)
+        for each in members:
             if not isinstance(each, self.types) or not hasattr(each, self.method or "__class__"):
                 types = self.types if isinstance(self.types, tuple) else (self.types,)
                 kinds = " or ".join(kind.__name__ for kind in types)
                 method = f" with {self.method}" if self.method else ""
-                raise ValueError(f"expected {name} to be {kinds}{method}, got {each!r:.80}")
+                raise ValueError(f"expected {name} to be a {kinds}{method}, got {each!r:.80}")
             for attribute, axis in self.sizes.items():
                 match_size(f"{name}.{attribute}", axis, getattr(each, attribute), sizes)
 
-    def _members(self, name: str, value: Any, sizes: Sizes) -> list[Any]:
+    def _members(self, name: str, value: Any) -> list[Any]:
         """Return the objects of a list, or the only object."""
         if not self.axis:
             return [value]
         if not isinstance(value, list | tuple) or not value:
             raise ValueError(f"expected {name} to be a list, not empty, got {value!r:.80}")
-        match_size(name, self.axis, len(value), sizes)
         if not self.named:
             return list(value)
         for each in value:
             if type(each) is not tuple or len(each) != 2 or type(each[0]) is not str:
                 raise ValueError(f"expected {name} as pairs (name, object), got {each!r:.80}")
         return [each for _, each in value]
+
+    def relate(self, name: str, value: Any, record: Any, sizes: Sizes) -> None:
+        """Check that the objects share an array."""
+        for each in self._members(name, value) if self.shared else ():
+            own, theirs = getattr(record, self.shared), getattr(each, self.shared, None)
+            if not isinstance(theirs, np.ndarray) or theirs.tolist() != own.tolist():
+                place = f"{name} with {self.shared} {own!r:.80}"
+                raise ValueError(f"expected {place}, got {theirs!r:.80}")
 
 
 @dataclass(frozen=True)
@@ -224,35 +240,23 @@ class Size(Entry):
 
 @dataclass(frozen=True)
 class Labels(Entry):
-    """The form of an array of different labels: texts, numbers or bytes."""
+    """The form of an array of different labels (texts, numbers or bytes), or of texts alone."""
 
     axis: str
     least: int = 1
+    texts: bool = False
     optional: bool = False
 
     def check(self, name: str, value: Any, sizes: Sizes) -> None:
-        """Check the shape of labels, and that they differ."""
+        """Check the shape and the types of labels, and that they differ."""
         known = isinstance(value, np.ndarray) and value.ndim == 1 and len(value) >= self.least
         labels = value.tolist() if known else [None]
-        known = all(type(label) in (str, int, float, bool, bytes) for label in labels)
-        if not known or len(set(labels)) != len(labels):
-            raise ValueError(f"expected {self.least} or more different {name}, got {value!r:.80}")
+        kinds = (str,) if self.texts else (str, int, float, bool, bytes)
+        fits = all(type(label) in kinds for label in labels)
+        if not fits or (not self.texts and len(set(labels)) != len(labels)):
+            noun = "texts" if self.texts else "different labels"
+            raise ValueError(f"expected {name} to be {self.least}+ {noun}, got {value!r:.80}")
         match_size(name, self.axis, len(labels), sizes)
-
-
-@dataclass(frozen=True)
-class Names(Entry):
-    """The form of an array of texts."""
-
-    axis: str
-    optional: bool = False
-
-    def check(self, name: str, value: Any, sizes: Sizes) -> None:
-        """Check that an array holds texts."""
-        known = isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype == object
-        if not known or not all(isinstance(each, str) for each in value):
-            raise ValueError(f"expected {name} to be an array of names, got {value!r:.80}")
-        match_size(name, self.axis, len(value), sizes)
 
 
 FEATURES = Size("features", most=1_000_000)
@@ -260,7 +264,7 @@ FEATURES = Size("features", most=1_000_000)
 
 ESTIMATOR: SavedForm = {
     "n_features_in_": Size("features", optional=True),
-    "feature_names_in_": Names("features", optional=True),
+    "feature_names_in_": Labels("features", least=0, texts=True, optional=True),
     "classes_": Labels("classes", optional=True),
 }
 """The form of what scikit-learn's interface names, for all estimators."""
@@ -271,7 +275,8 @@ def form_of(kind: Any, table: str = "_form") -> SavedForm:
     """Return what a class and its base classes declare, under the name of a table."""
     form = dict(ESTIMATOR) if issubclass(kind, BaseEstimator) else {}
     for each in reversed(kind.__mro__):
-        form |= vars(each).get(table, {})
+        for names, entry in vars(each).get(table, {}).items():
+            form |= dict.fromkeys(names.split(", "), entry)
     return form
 
 
@@ -294,7 +299,7 @@ def check_form(record: Any, form: SavedForm) -> Sizes:
 
 def check_loaded(record: Any) -> None:
     """Raise ValueError unless an object from a file has the form that its class declares."""
-    kind = type(record)
+    kind: Any = type(record)
     check_form(record, form_of(kind, getattr(record, "_table", "_form")))
     for each in reversed(kind.__mro__):
         if "_check_loaded" in vars(each):

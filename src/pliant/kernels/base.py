@@ -365,10 +365,7 @@ class Rescaled(_Wrapped):
         width != 0.
     """
 
-    _form: ClassVar[SavedForm] = {
-        "offset": numbers("features", scalar=True),
-        "width": numbers("features", scalar=True),
-    }
+    _form: ClassVar[SavedForm] = {"offset, width": numbers("features", scalar=True)}
 
     def __init__(self, kernel: Kernel, offset: Any = 0.0, width: Any = 1.0) -> None:
         self.kernel = kernel

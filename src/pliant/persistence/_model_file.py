@@ -32,6 +32,13 @@ MAX_PAIRS = 30_000
 """Maximum number of pairs of classes; each takes up to 16 parts and 620 bytes of JSON."""
 
 
+NEVER_STORED = {
+    *("pliant.kernels.Kernel", "pliant.methods.GeneralizedKernel", "pliant.SideInformation"),
+    *("pliant.kernels.FunctionKernel", "pliant.QuadratureKernel", "pliant.SCGLogDetPath"),
+}
+"""Abstract classes, kernels with a function of the user, and classes that no model holds."""
+
+
 @dataclass(frozen=True)
 class LoadedModel:
     """The contents of a model file.
@@ -212,11 +219,12 @@ def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's types that a model file may contain.
 
     They are the public classes of ``pliant.kernels``, ``pliant.methods`` and ``pliant.records``,
-    blends, and the features of tables.
+    blends, and the features of tables, except for `NEVER_STORED`.
     """
     others = ["BlendClassifier", "BlendRegressor"]
     names = {"pliant.TableFeatures", "pliant.tables.ColumnEncoder", "pliant.tables.TableSchema"}
     names |= {f"pliant.tables.{name}" for name in others}
     names |= {f"{module}.{name}" for name, module in methods.CLASSES.items()}
     exported = (getattr(module, name) for module in (kernels, records) for name in module.__all__)
-    return frozenset(names | {type_name(kind) for kind in exported if isinstance(kind, type)})
+    names |= {type_name(kind) for kind in exported if isinstance(kind, type)}
+    return frozenset(names - NEVER_STORED)

@@ -386,7 +386,9 @@ class SavedTarget(RegressorMixin, Record):
 
     _form: ClassVar[SavedForm] = {
         "regressor_": Object(BaseEstimator, sizes={"n_features_in_": "features"}, method="predict"),
-        "transformer_": Object(SavedTransformer, sizes={"n_features_in_": 1}),
+        "transformer_": Object(
+            SavedTransformer, sizes={"n_features_in_": 1}, method="inverse_transform"
+        ),
     }
 
     regressor_: Any
@@ -397,10 +399,6 @@ class SavedTarget(RegressorMixin, Record):
         scaled = np.asarray(self.regressor_.predict(X), dtype=np.float64)
         result = self.transformer_.inverse_transform(scaled.reshape(len(scaled), -1))
         return _finite(result.reshape(scaled.shape))
-
-    def _check_loaded(self) -> None:
-        if not isinstance(self.transformer_.function, Affine):
-            raise ValueError(f"expected a scaling of the target, got {self.transformer_!r:.80}")
 
 
 class SavedCalibration(ClassifierMixin, Record):
@@ -421,7 +419,12 @@ class SavedCalibration(ClassifierMixin, Record):
 
     _form: ClassVar[SavedForm] = {
         "classes_": Labels("classes", least=2),
-        "members_": Object(BaseEstimator, axis="members", sizes={"n_features_in_": "features"}),
+        "members_": Object(
+            BaseEstimator,
+            axis="members",
+            sizes={"n_features_in_": "features"},
+            shared="classes_",
+        ),
         "curves_": Object(list, axis="members"),
     }
 
@@ -466,18 +469,10 @@ class SavedCalibration(ClassifierMixin, Record):
         for member, curves in zip(self.members_, self.curves_, strict=True):
             if not (hasattr(member, "decision_function") or hasattr(member, "predict_proba")):
                 raise ValueError(f"expected classifiers as members, got {member!r:.80}")
-            check_same_classes(member, self.classes_)
             if len(curves) != n_curves:
                 raise ValueError(f"expected {n_curves} curves per member, got {len(curves)}")
             for curve in curves:
                 _check_curve(curve)
-
-
-def check_same_classes(member: Any, classes: npt.NDArray[Any]) -> None:
-    """Raise ValueError unless a member has the same classes, in this order."""
-    theirs = getattr(member, "classes_", None)
-    if not isinstance(theirs, np.ndarray) or theirs.tolist() != classes.tolist():
-        raise ValueError(f"expected members with the classes {classes!r:.80}, got {theirs!r:.80}")
 
 
 def _check_curve(curve: Any) -> None:

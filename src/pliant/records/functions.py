@@ -114,8 +114,7 @@ class KernelExpansion:
         "kernel": Object(Kernel, optional=True),
         "points": Centres(),
         "coefficients": Part("f8", ("centres", "outputs")),
-        "scale": Part("f8", ("outputs",)),
-        "intercept": Part("f8", ("outputs",)),
+        "scale, intercept": Part("f8", ("outputs",)),
         "n_features": FEATURES,
     }
 

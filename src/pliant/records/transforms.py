@@ -35,12 +35,8 @@ class Affine:
     """
 
     _form: ClassVar[SavedForm] = {
-        "centre": Part("f8", ("features",), optional=True),
-        "scale": Part("f8", ("features",), optional=True),
-        "factor": Part("f8", ("features",), optional=True),
-        "offset": Part("f8", ("features",), optional=True),
-        "low": optional(real_number()),
-        "high": optional(real_number()),
+        "centre, scale, factor, offset": Part("f8", ("features",), optional=True),
+        "low, high": optional(real_number()),
         "n_features": FEATURES,
     }
 

@@ -66,16 +66,14 @@ class TreeEnsemble:
         "roots": Part("i4", ("trees",)),
         "outputs": Part("i4", ("trees",), low=0, below="outputs"),
         "feature": Part("i4", ("nodes",), low=0, below="features"),
-        "left": Part("i4", ("nodes",)),
-        "right": Part("i4", ("nodes",)),
+        "left, right": Part("i4", ("nodes",)),
         "threshold": Part("f8", ("nodes",), low=-np.inf, high=np.inf),
         "missing_left": Part("b1", ("nodes",)),
         "leaves": Part("f8", ("leaves", "values")),
         "start": Part("f8", ("outputs",), least=1),
         "divisor": _check_divisor,
         "offset": Part("f8", ("outputs",), optional=True),
-        "single": Object(bool),
-        "narrow": Object(bool),
+        "single, narrow": Object(bool),
         "n_features": FEATURES,
     }
 

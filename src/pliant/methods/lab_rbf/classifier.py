@@ -320,10 +320,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         best = class_scores(self._expand(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    def _check_loaded(self) -> None:
-        if self.members_[0].n_outputs != self._n_outputs:
-            raise ValueError(f"expected members with {self._n_outputs} outputs")
-
 
 def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
     """Encode labels as +1 in the class's column and -1 elsewhere; one column for two classes."""

@@ -46,8 +46,7 @@ class LABRBFErrorModel(BaseEstimator):
     """
 
     _form: ClassVar[SavedForm] = {
-        "unit": numbers("outputs", low=POSITIVE),
-        "noise": numbers("outputs", low=POSITIVE),
+        "unit, noise": numbers("outputs", low=POSITIVE),
         "ratio": numbers("outputs", low=0.0),
         "errors": numbers("errors", "outputs", order=np.less_equal, least=1),
         "weights": numbers("errors", "outputs", low=0.0, optional=True),

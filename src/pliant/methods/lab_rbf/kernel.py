@@ -116,10 +116,7 @@ class Warp(BaseEstimator):
 
     _form: ClassVar[SavedForm] = {
         "kinds": indices("features", high=len(WARPS) - 1),
-        "offsets": numbers("features"),
-        "widths": numbers("features"),
-        "centres": numbers("features"),
-        "slopes": numbers("features"),
+        "offsets, widths, centres, slopes": numbers("features"),
         "mixing": Part("number", ("features", "features"), optional=True),
     }
 

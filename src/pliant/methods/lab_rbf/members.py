@@ -251,9 +251,8 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
         "alpha_": real_number(above=0),
         "log_penalty_": real_number(),
         "objective_history_": shown("steps"),
-        "changes_": numbers("features"),
+        "changes_, deviations_": numbers("features"),
         "support_slopes_": numbers("support", "features"),
-        "deviations_": numbers("features"),
     }
 
     changes_: Array

@@ -112,6 +112,7 @@ class LABRBFModel(BaseEstimator):
             axis="members",
             sizes={"n_features": "features", "n_outputs": "outputs"},
         ),
+        "_n_outputs": Size("outputs", least=1),
         "weights_": Part("number", ("members",), low=0.0, total=1.0),
         "correlated_features_": indices("pairs", 2, below="features"),
     }
@@ -405,11 +406,9 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, LABRBFModel):
     """Fitted LAB-RBF regressor."""
 
     _form: ClassVar[SavedForm] = {
-        "n_outputs_": Size("outputs", least=1),
         "single_output_": check_flag,
         "target_unit_": numbers("outputs", low=POSITIVE, optional=True),
-        "target_low_": numbers("outputs"),
-        "target_high_": numbers("outputs"),
+        "target_low_, target_high_": numbers("outputs"),
     }
 
     target_low_: Array

@@ -120,13 +120,10 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     _form: ClassVar[SavedForm] = {
         "kernel_": KernelOn("support_vectors_", optional=True),
         "support_vectors_": Part("f8", ("vectors", "features"), sparse=True, optional=True),
-        "dual_coef_": numbers("vectors", "outputs", flat=True),
-        "second_dual_coef_": numbers("vectors", "outputs", flat=True),
+        "dual_coef_, second_dual_coef_": numbers("vectors", "outputs", flat=True),
         "intercept_": numbers("outputs", scalar=True),
-        "residuals_": shown("vectors", "outputs", flat=True),
-        "second_residuals_": shown("vectors", "outputs", flat=True),
-        "multipliers_": shown("vectors", "outputs", flat=True),
-        "second_multipliers_": shown("vectors", "outputs", flat=True),
+        "residuals_, second_residuals_": shown("vectors", "outputs", flat=True),
+        "multipliers_, second_multipliers_": shown("vectors", "outputs", flat=True),
     }
 
     kernel_: Kernel | None

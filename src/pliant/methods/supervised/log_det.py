@@ -154,10 +154,8 @@ class LogDetLearner(CallbackSupport, KernelLearner):
 
     _form: ClassVar[SavedForm] = {
         "pairs_": indices("pairs", 2, below="points"),
-        "signs_": shown("pairs"),
-        "duals_": shown("pairs"),
-        "objective_history_": shown("checks"),
-        "gap_history_": shown("checks"),
+        "signs_, duals_": shown("pairs"),
+        "objective_history_, gap_history_": shown("checks"),
     }
 
     kernel: KernelLike = "gaussian"

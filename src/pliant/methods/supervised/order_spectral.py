@@ -262,8 +262,7 @@ class OrderSpectralLearner(KernelLearner):
     }
 
     _form: ClassVar[SavedForm] = {
-        "spectrum_": shown("functions"),
-        "eigenvalues_": shown("functions"),
+        "spectrum_, eigenvalues_": shown("functions"),
         "eigenvectors_": shown("points", "functions"),
     }
 

@@ -88,12 +88,10 @@ class BaseSVM(CallbackSupport, NestedSettings):
         "support_vectors_": Part("f8", ("support", "coordinates"), sparse=True),
         "dual_coef_": Part("f8", ("support",), low=-FINITE, high=FINITE),
         "intercept_": real_number(),
-        "objective_history_": shown("checks"),
-        "gap_history_": shown("checks"),
+        "objective_history_, gap_history_": shown("checks"),
         "part_labels_": indices("samples", below="parts", optional=True),
         "part_centres_": Part("f8", ("parts", "coordinates"), optional=True),
-        "part_gaps_": shown("parts", optional=True),
-        "part_seconds_": shown("parts", optional=True),
+        "part_gaps_, part_seconds_": shown("parts", optional=True),
     }
     """The form of one function."""
 

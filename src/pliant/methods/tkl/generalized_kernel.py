@@ -56,8 +56,7 @@ class GeneralizedKernel(Kernel):
 
     _form: ClassVar[SavedForm] = {
         "factor": Part("number", ("n_P", "rank"), optional=True),
-        "lower": numbers("features", scalar=True, optional=True),
-        "upper": numbers("features", scalar=True, optional=True),
+        "lower, upper": numbers("features", scalar=True, optional=True),
     }
 
     factor: npt.ArrayLike | None

@@ -33,7 +33,6 @@ from pliant.core.form import Labels, Object, Part, SavedForm, Size
 from pliant.core.state import reads, updates
 from pliant.core.typing import Array
 from pliant.core.validation import check_share, prediction_rows
-from pliant.records.estimators import check_same_classes
 
 SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.1
 """Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the
@@ -130,13 +129,17 @@ def extended_range(y: npt.NDArray[Any]) -> Array:
     return np.array([low - margin, high + margin])
 
 
+def _members(method: str, shared: str = "") -> Object:
+    """Declare the members of a blend: named estimators with a method."""
+    sizes = {"n_features_in_": "features"}
+    return Object(BaseEstimator, sizes, "members", named=True, method=method, shared=shared)
+
+
 class _Blend(BaseEstimator):
     """Weighted mean of estimators; base class of both blends."""
 
     _form: ClassVar[SavedForm] = {
-        "members_": Object(
-            BaseEstimator, axis="members", named=True, sizes={"n_features_in_": "features"}
-        ),
+        "members_": _members("predict"),
         "weights_": Part("f8", ("members",), low=0.0, high=1.0, total=1.0),
         "feature_importances_": Part("f8", ("features",), low=0.0),
         "n_features_in_": Size("features"),
@@ -236,12 +239,6 @@ class _Blend(BaseEstimator):
         parts = [(w, member) for w, (_, member) in zip(self.weights_, self.members_, strict=True)]
         values = (w * getattr(member, method)(rows).clip(*limits) for w, member in parts if w > 0)
         return np.asarray(sum(values))
-
-    def _check_loaded(self) -> None:
-        method = "predict_proba" if is_classifier(self) else "predict"
-        for name, member in self.members_:
-            if not hasattr(member, method):
-                raise ValueError(f"expected {name!r:.40} with {method}, got {member!r:.80}")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
@@ -369,7 +366,10 @@ class BlendClassifier(ClassifierMixin, _Blend):
     sklearn.ensemble.VotingClassifier : Averages probabilities with user-defined weights.
     """
 
-    _form: ClassVar[SavedForm] = {"classes_": Labels("classes")}
+    _form: ClassVar[SavedForm] = {
+        "classes_": Labels("classes"),
+        "members_": _members("predict_proba", shared="classes_"),
+    }
 
     @reads
     def predict_proba(self, X: npt.ArrayLike) -> Array:
@@ -382,10 +382,6 @@ class BlendClassifier(ClassifierMixin, _Blend):
         """Return the most probable classes, shape (n_samples,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most_probable])
-
-    def _check_loaded(self) -> None:
-        for _, member in self.members_:
-            check_same_classes(member, self.classes_)
 
 
 set_public_module({**globals(), "__name__": "pliant.tables"}, ["BlendClassifier", "BlendRegressor"])
