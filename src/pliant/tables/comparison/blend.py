@@ -139,6 +139,7 @@ class _Blend(BaseEstimator):
     """Weighted mean of estimators; base class of both blends."""
 
     _form: ClassVar[SavedForm] = {
+        "estimators": Object(BaseEstimator, axis="estimators", named=True),
         "members_": _members("predict"),
         "weights_": Part("f8", ("members",), low=0.0, high=1.0, total=1.0),
         "feature_importances_": Part("f8", ("features",), low=0.0),
