@@ -301,9 +301,15 @@ def check_loaded(record: Any) -> None:
     """Raise ValueError unless an object from a file has the form that its class declares."""
     kind: Any = type(record)
     check_form(record, form_of(kind, getattr(record, "_table", "_form")))
-    for each in reversed(kind.__mro__):
-        if "_check_loaded" in vars(each):
-            vars(each)["_check_loaded"](record)
+    for check in _checks(kind):
+        check(record)
+
+
+@cache
+def _checks(kind: Any) -> list[Callable[[Any], None]]:
+    """Return the methods `_check_loaded` of a class and its base classes, the bases first."""
+    tables = map(vars, reversed(kind.__mro__))
+    return [table["_check_loaded"] for table in tables if "_check_loaded" in table]
 
 
 def match_size(name: str, axis: Axis, size: Any, sizes: Sizes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,7 @@ def _check_class(value: Any) -> None:
     check_loaded(value)
 
 
+@cache
 def _parameters(kind: Any) -> list[str]:
     """Return the names of the attributes that the constructor of a class sets."""
     if issubclass(kind, BaseEstimator):
