@@ -48,7 +48,8 @@ def _check_class(value: Any) -> None:
     """Check the form of an object of pliant, except for an estimator that is not fitted."""
     if not hasattr(value, "__dict__"):
         return
-    for name in _parameters(type(value)):
+    kind: Any = type(value)
+    for name in _parameters(kind):
         if name not in vars(value):  # a class attribute may hide the missing parameter
             raise AttributeError(name)
     fitted = any(name.endswith("_") for name in vars(value))
@@ -67,7 +68,8 @@ def _parameters(kind: Any) -> list[str]:
 
 def _check_attributes(value: Any) -> None:
     """Raise ValueError for an attribute that hides a method or constant of its class."""
-    state, kind = getattr(value, "__dict__", None), type(value)
+    kind: Any = type(value)
+    state = getattr(value, "__dict__", None)
     if state is None or isinstance(value, type):
         return
     parameters = _parameters(kind)

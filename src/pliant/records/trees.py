@@ -124,7 +124,7 @@ class TreeEnsemble:
             raise ValueError(f"expected leaves for {len(self.start)} outputs")
         if self.narrow and max(np.abs(a).max(initial=0) for a in (self.leaves, self.start)) > 1e30:
             raise ValueError("expected leaves in the range of float32")
-        parents = np.arange(n_nodes)
+        parents = np.arange(n_nodes, dtype=np.int32)
         for child in (self.left, self.right, self.roots):
             above = parents if child is not self.roots else -1
             inner = (child > above) & (child < n_nodes)
