@@ -17,7 +17,7 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._codec import Decoder, Encoder, is_search, type_name
+from pliant.persistence._codec import Decoder, encode, is_search, type_name
 from pliant.persistence._objects import check_parts, iter_objects
 from pliant.records import has_record
 
@@ -106,8 +106,7 @@ def _dump(model: object, metadata: dict[str, Any] | None = None) -> bytes:
         if is_search(model) and not hasattr(model, "best_estimator_"):
             kind = type(model).__name__
             raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
-        encoder = Encoder(trusted_types())
-        encoder.encode(model)
+        encoder = encode(model, trusted_types())
         root = {"format": FORMAT, "pliant_version": __version__, "metadata": metadata}
         try:
             text = json.dumps({**root, "kinds": encoder.kinds, "parts": encoder.parts})
