@@ -50,7 +50,7 @@ SavedForm: TypeAlias = Mapping[str, Entry | Constraint]
 """The forms of attributes; a key holds one name or several, such as "radii, degrees"."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Part(Entry):
     """The form of an array.
 
@@ -156,7 +156,7 @@ def indices(*axes: Axis, **options: Any) -> Part:
     return Part("integer", axes, **{"low": 0, "high": 2**62, **options})
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Object(Entry):
     """The form of a part that is an object, or a list of objects.
 
@@ -221,7 +221,7 @@ class Object(Entry):
                 raise ValueError(f"expected {place}, got {theirs!r:.80}")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Size(Entry):
     """The form of an integer that is the size of an axis."""
 
@@ -238,7 +238,7 @@ class Size(Entry):
         match_size(name, self.axis, value, sizes)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Labels(Entry):
     """The form of an array of different labels (texts, numbers or bytes), or of texts alone."""
 

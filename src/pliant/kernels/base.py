@@ -701,7 +701,7 @@ def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
     return False
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class KernelOn(Entry):
     """The form of a kernel that takes the points in the attribute `points`."""
 

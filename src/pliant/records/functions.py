@@ -80,7 +80,7 @@ def _kernel_values(kernel: Kernel | None, X: Array, points: Array) -> Array:
     return X[:, points] if kernel is None else np.asarray(kernel(X, points))
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Centres(Entry):
     """The form of centres: points, or columns of given kernel values."""
 
