@@ -257,7 +257,7 @@ def test_invalid_weights_in_model_file_are_refused(weights, tmp_path, monkeypatc
     model = BlendRegressor(REGRESSORS).fit(*regression())
     model.weights_ = np.array(weights)
     with monkeypatch.context() as patch:
-        patch.setattr(BlendRegressor, "_check_loaded", lambda self: None)
+        patch.setattr("pliant.persistence._objects.check_loaded", lambda record: None)
         save(model, tmp_path / "blend.pliant")
     with pytest.raises(ModelFileError, match=r"expected (3 weights >= 0|weights_)"):
         load(tmp_path / "blend.pliant")

@@ -1,6 +1,7 @@
 """The result of a comparison: text, data frames, and the final model."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from pliant import compare
+from pliant.exceptions import Interrupted
 from pliant.persistence import load, save
 from pliant.tables.comparison import cells
 from pliant.tables.comparison.contenders import methods_of
@@ -43,6 +45,21 @@ def with_predictions(task="regression", repeats=2):
     plain = result_of({name: [] for name in NAMES}, "t", metric, folds=3, repeats=repeats, **facts)
     known = {str(row): value for row, value in truth.items()}
     return replace(plain, records=tuple(records), truth=known)
+
+
+def test_a_pickle_holds_the_result_and_no_functions():
+    """So a process can raise `Interrupted` in another one, and return a comparison."""
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    result = compare(X, X[:, 0] + 0.1 * X[:, 1] ** 2, methods=["linear"], **OPTIONS)
+    best = result.best
+    stop = pickle.loads(pickle.dumps(Interrupted(result, lambda: None)))
+    for again in (pickle.loads(pickle.dumps(result)), stop.result):
+        assert (again.best, again.to_dict()) == (best, result.to_dict())
+        with pytest.raises(ValueError, match="without its table"):
+            again.fit_best("linear")
+    with pytest.raises(ValueError, match="another has the result alone"):
+        _ = stop.model
+    assert result.source is not None
 
 
 def test_blend_is_recommended():

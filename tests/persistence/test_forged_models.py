@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
@@ -105,6 +106,9 @@ MODELS = {
     "parts": lambda: DANKClassifier(partition=KMeansPartition(n_parts=3)).fit(X, LABELS),
     "tkl": lambda: TKLClassifier(tol=0.1).fit(X, LABELS),
     "mkl": lambda: MKLClassifier(GIVEN, norm=2.0).fit(X, LABELS),
+    "sparse pairs": lambda: DANKClassifier(tau=0.0).fit(
+        csr_array(X * (X > 0)), (2 * F).round().clip(-1, 1).astype(int)
+    ),
     "pairs": lambda: MKLClassifier(["gaussian", "linear"]).fit(*load_iris(return_X_y=True)),
     "scg": lambda: SCGLogDetLearner().fit(X, LABELS),
     "spectral": lambda: OrderSpectralLearner(n_components=10).fit(X, LABELS),

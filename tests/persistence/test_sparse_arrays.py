@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import pliant
 from pliant.exceptions import ModelFileError
-from pliant.persistence._codec import MAX_WIDTH, Decoder, Encoder
+from pliant.persistence._codec import MAX_WIDTH, Decoder, Encoder, encode
 from pliant.persistence._model_file import trusted_types
 
 ROWS = scipy.sparse.csr_array(
@@ -73,6 +74,54 @@ def test_damaged_sparse_arrays_are_refused(name, wrong):
     kinds, stored = json.loads(json.dumps([encoder.kinds, encoder.parts]))
     with pytest.raises(ModelFileError, match=r"^expected .*(sparse|columns)"):
         Decoder(kinds, bytes(encoder.data), trusted_types()).decode(stored)
+
+
+def of_pairs():
+    """Return the encoded rows of pairs of ten classes, and the arrays."""
+    X = scipy.sparse.random_array((60, 300), density=0.1, rng=np.random.default_rng(0))
+    X = X.tocsr()
+    pairs = [X[np.flatnonzero(np.isin(np.arange(60) % 10, pair))] for pair in PAIRS]
+    return encode([*pairs, ROWS], trusted_types()), [*pairs, ROWS]
+
+
+PAIRS = list(combinations(range(10), 2))
+
+
+def test_rows_that_pairs_of_classes_share_are_stored_once():
+    encoder, arrays = of_pairs()
+    once = sum(rows.data.nbytes + rows.indices.nbytes for rows in arrays[:9]) / 2 + 5000
+    assert len(encoder.data) < once + 4 * sum(rows.shape[0] for rows in arrays)
+    kinds, parts = json.loads(json.dumps([encoder.kinds, encoder.parts]))
+    found = Decoder(kinds, bytes(encoder.data), trusted_types()).decode(parts)
+    for rows, expected in zip(found, arrays, strict=True):
+        assert rows.indices.dtype == np.int32
+        for name in ("data", "indices", "indptr"):
+            np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [np.array([0, 3]), np.array([0, 3], "<u4"), np.array([[0]], "<u4"), [0], None, ROWS],
+)
+def test_wrong_numbers_of_rows_are_refused(wrong):
+    encoder = Encoder(trusted_types())
+    encoder.encode([ROWS, wrong])
+    encoder.kinds.append(["rows"])
+    encoder.parts[-1][0] = len(encoder.kinds) - 1  # the list becomes an array of rows
+    with pytest.raises(ModelFileError, match=r"^expected .*numbers of .*rows"):
+        Decoder(encoder.kinds, bytes(encoder.data), trusted_types()).decode(encoder.parts)
+
+
+def test_repeated_sparse_rows_take_limited_memory():
+    encoder, arrays = of_pairs()
+    decoder = Decoder(encoder.kinds, bytes(encoder.data), trusted_types())
+    decoder.free_row_bytes = sum(16 * rows.nnz + 8 * rows.shape[0] for rows in arrays[:-1])
+    decoder.decode(encoder.parts)
+    assert decoder.free_row_bytes == 0
+    decoder = Decoder(encoder.kinds, bytes(encoder.data), trusted_types())
+    decoder.free_row_bytes = 1000
+    with pytest.raises(ModelFileError, match="bytes of repeated rows"):
+        decoder.decode(encoder.parts)
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from pliant.core.form import check_loaded
 from pliant.persistence import holds, load, save
 from pliant.records import to_record
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
@@ -59,7 +60,7 @@ def test_regressors_agree(name, options, missing):
     else:
         model.fit(X, y)
     record = to_record(model)
-    record._check_loaded()
+    check_loaded(record)
     expected = np.asarray(model.predict(points), dtype=np.float64)
     if record.link == "exp" and name == "xgboost":  # the exponential of a float32 number
         np.testing.assert_allclose(record.predict(points), expected, rtol=1e-6)
@@ -78,7 +79,7 @@ def test_classifiers_agree(name, n_classes):
     y = np.unique(labels, return_inverse=True)[1] if name == "xgboost" else labels
     model = made(name, "Classifier", n_estimators=15).fit(X, y)
     record = to_record(model)
-    record._check_loaded()
+    check_loaded(record)
     points = table(10, n=500, missing=0.1)
     tolerance = 1e-6 if name == "xgboost" else 1e-15
     np.testing.assert_allclose(

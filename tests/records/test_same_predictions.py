@@ -52,6 +52,7 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from pliant.core.form import check_loaded
 from pliant.kernels import Gaussian, Laplacian
 from pliant.records import has_record, to_record, trees
 
@@ -79,8 +80,7 @@ def targets(X, seed, n_classes=0):
 def assert_equal_outputs(original, points, tolerance=0.0):
     """Compare all methods, at a tolerance relative to the range of the outputs."""
     record = to_record(original)
-    if hasattr(record, "_check_loaded"):
-        record._check_loaded()
+    check_loaded(record)
     for method in METHODS:
         if method == "transform" and hasattr(original, "predict"):
             continue  # a classifier's projection is left out
@@ -366,7 +366,7 @@ def test_subclasses_have_no_record():
 def test_a_strict_encoder_refuses_unknown_categories():
     C = codes(0)
     record = to_record(OneHotEncoder().fit(C))
-    record._check_loaded()
+    check_loaded(record)
     np.testing.assert_array_equal(
         record.transform(C), OneHotEncoder(sparse_output=False).fit_transform(C)
     )

@@ -83,6 +83,10 @@ class Interrupted(KeyboardInterrupt):
         super().__init__(result, best)
         self.result, self._best = result, best
 
+    def __reduce__(self) -> Any:
+        """Return the parts for a pickle: the result alone, as `best` fits in this process."""
+        return type(self), (self.result, _refuse_to_fit)
+
     def __str__(self) -> str:
         return "the attribute `model` of this exception is the best model so far"
 
@@ -95,6 +99,11 @@ class Interrupted(KeyboardInterrupt):
     def model(self) -> Any:
         """The best model so far: LAB-RBF, or a better model, fitted within the budget."""
         return self.best.model
+
+
+def _refuse_to_fit() -> Any:
+    """Raise ValueError in place of a fit."""
+    raise ValueError("expected the process that Ctrl-C interrupted; another has the result alone")
 
 
 set_public_module(

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
 from numbers import Real
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from pliant.core import process
 from pliant.core.blocks import row_blocks
 from pliant.core.estimators import BaseEstimator, clone
+from pliant.core.form import Entry, Object, SavedForm, Sizes, numbers
 from pliant.core.sparse import as_csr, is_sparse, scale_columns
 from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited
@@ -363,6 +365,8 @@ class Rescaled(_Wrapped):
         width != 0.
     """
 
+    _form: ClassVar[SavedForm] = {"offset, width": numbers("features", scalar=True)}
+
     def __init__(self, kernel: Kernel, offset: Any = 0.0, width: Any = 1.0) -> None:
         self.kernel = kernel
         self.offset = offset
@@ -413,6 +417,8 @@ class On(_Wrapped):
     array([1])
     """
 
+    _form: ClassVar[SavedForm] = {"columns": lambda _, columns: _as_array(columns)}
+
     def __init__(self, kernel: Kernel, columns: Any) -> None:
         self.kernel = kernel
         self.columns = columns
@@ -445,10 +451,6 @@ class On(_Wrapped):
     def _select(self, X: Array) -> Array:
         return X[:, _positions(self.columns, X.shape[1])]
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        _as_array(self.columns)
-
 
 class WeightedSum(Kernel):
     """k(x, y) = sum_m weights[m] kernels[m](x, y).
@@ -472,6 +474,11 @@ class WeightedSum(Kernel):
     >>> kernel
     WeightedSum(0.75 Gaussian(gamma=0.5) + 0.25 Linear)
     """
+
+    _form: ClassVar[SavedForm] = {
+        "kernels": Object(Kernel, axis="kernels"),
+        "weights": numbers("kernels", scalar=True),
+    }
 
     def __init__(self, kernels: Sequence[Kernel], weights: npt.ArrayLike) -> None:
         self.kernels = kernels
@@ -529,10 +536,6 @@ class WeightedSum(Kernel):
             if weight:
                 diagonal += weight * kernel._diagonal(X)
         return diagonal
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._terms()
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         try:
@@ -698,10 +701,25 @@ def made_of(kernel: Kernel, *kinds: type[Kernel]) -> bool:
     return False
 
 
-def check_sparse_points(kernel: Kernel, points: Any) -> None:
-    """Raise ValueError for sparse points of a file with a kernel that does not take them."""
-    if is_sparse(points) and not kernel.takes_sparse:
-        raise ValueError(f"expected dense points for {short_name(kernel)}, got a sparse array")
+@dataclass(eq=False, repr=False)
+class KernelOn(Entry):
+    """The form of a kernel that takes the points in the attribute `points`."""
+
+    points: str
+    optional: bool = False
+
+    def check(self, name: str, value: Any, sizes: Sizes) -> None:
+        """Check that a value is a kernel."""
+        Object(Kernel).check(name, value, sizes)
+
+    def relate(self, name: str, value: Any, record: Any, sizes: Sizes) -> None:
+        """Check that the kernel takes the points."""
+        points: Any = getattr(record, self.points)
+        if is_sparse(points) and not value.takes_sparse:
+            raise ValueError(f"expected dense points for {short_name(value)}, got a sparse array")
+        if value.symmetric:
+            points = points if is_sparse(points) else np.asarray(points)
+            value._check_pair(points, points)
 
 
 def positive(kernel: Kernel, name: str) -> float:

@@ -13,6 +13,7 @@ from pliant.core.blocks import row_blocks
 from pliant.core.distances import cdist
 from pliant.core.estimators import clone
 from pliant.core.exponential import exponentials
+from pliant.core.form import Part, SavedForm, numbers
 from pliant.core.sparse import (
     absolute_distances,
     column_ends,
@@ -53,6 +54,8 @@ TILE_ROWS, TILE_ENTRIES = 128, 100_000
 class _Stationary(Kernel):
     """Base class of kernels with k(x, x) = 1, and a common gamma or one per feature."""
 
+    _form: ClassVar[SavedForm] = {"gamma": numbers("features", scalar=True)}
+
     gamma: float | npt.ArrayLike
     takes_sparse = True
     _bounded = True
@@ -83,7 +86,6 @@ class _Stationary(Kernel):
         return largest, each / largest
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         self._shares(np.size(self.gamma))
 
     def _diagonal(self, X: Array) -> Array:
@@ -384,6 +386,8 @@ class Precomputed(Kernel):
            [1.]])
     """
 
+    _form: ClassVar[SavedForm] = {"gram": Part("number", ("points", "points"))}
+
     def __init__(self, gram: npt.ArrayLike, assume_psd: bool = False) -> None:
         self.gram = gram
         self.assume_psd = assume_psd
@@ -395,7 +399,6 @@ class Precomputed(Kernel):
         check_flag("Precomputed(assume_psd=...)", self.assume_psd)
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         check_gram(check_points(self.gram, "gram"))
 
     def names_all(self, X: Array) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import math
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +52,53 @@ def type_name(kind: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
+def encode(model: object, trusted: frozenset[str]) -> Encoder:
+    """Encode a model; rows that sparse arrays repeat, as in pairs of classes, are stored once."""
+    encoder = Encoder(trusted)
+    encoder.encode(model)
+    if tables := shared_rows(encoder.sparse):
+        encoder = Encoder(trusted, tables)
+        encoder.encode(model)
+    return encoder
+
+
+class SparseRows(NamedTuple):
+    """The distinct rows of several sparse arrays, and the number of each by its bytes."""
+
+    rows: Any
+    places: dict[bytes, int]
+
+    def numbers_of(self, rows: Any) -> Array:
+        """Return the number of each row of an array."""
+        return np.array([self.places[key] for key in row_bytes(rows)], U4)
+
+
+def row_bytes(rows: Any) -> Iterator[bytes]:
+    """Yield the bytes of each row of a CSR array."""
+    ends = rows.indptr.tolist()
+    for start, end in pairwise(ends):
+        yield rows.indices[start:end].tobytes() + rows.data[start:end].tobytes()
+
+
+def shared_rows(arrays: list[Any]) -> dict[int, SparseRows]:
+    """Return the distinct rows of arrays of a width, if they are at most half of all rows."""
+    if not arrays:
+        return {}
+    from scipy.sparse import vstack
+
+    tables = dict[int, SparseRows]()
+    for width in {rows.shape[1] for rows in arrays}:
+        some = [rows for rows in arrays if rows.shape[1] == width]
+        keys = [key for rows in some for key in row_bytes(rows)]
+        n_bytes = sum(rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes for rows in some)
+        if 2 * len(set(keys)) <= len(keys) and n_bytes <= MAX_ROW_BYTES:
+            first = {key: place for place, key in reversed([*enumerate(keys)])}
+            places = {key: number for number, key in enumerate(first)}
+            stacked = vstack(some, format="csr")
+            tables[width] = SparseRows(as_csr(stacked[[*first.values()]]), places)
+    return tables
+
+
 class Encoder:
     """Collects the parts of a model.
 
@@ -58,17 +106,24 @@ class Encoder:
     ----------
     trusted : frozenset of str
         The full names of the types of objects; other types raise ModelFileError.
+    tables : dict of int to SparseRows, optional
+        The distinct rows of sparse arrays by their number of columns; see `shared_rows`.
 
     Attributes
     ----------
+    sparse : list
+        The sparse arrays whose rows are in no table.
     kinds, parts : list
         JSON data: the kinds, each with what its parts share, and the parts.
     data : bytearray
         The bytes of all arrays.
     """
 
-    def __init__(self, trusted: frozenset[str]) -> None:
-        self.trusted = trusted
+    def __init__(
+        self, trusted: frozenset[str], tables: Mapping[int, SparseRows] | None = None
+    ) -> None:
+        self.trusted, self.tables = trusted, tables or {}
+        self.sparse: list[Any] = []
         self.kinds: list[list[Any]] = []
         self.parts: list[list[Any]] = []
         self.data = bytearray()
@@ -113,6 +168,11 @@ class Encoder:
             return self._encode_array(value)
         if is_sparse(value):
             rows = as_csr(value, where)
+            table = self.tables.get(rows.shape[1])
+            if table is not None and value is not table.rows:
+                numbers = self._encode_array(table.numbers_of(rows))
+                return self._add(["rows"], self._encode(table.rows, where), numbers)
+            self.sparse.append(rows)
             parts = (self._encode(part, where) for part in (rows.data, rows.indices, rows.indptr))
             return self._add(["csr"], *parts, _checked_width(rows.shape[1]))
         if converts(kind):
@@ -190,7 +250,7 @@ class Decoder:
 
     def __init__(self, kinds: list[list[Any]], data: bytes, trusted: frozenset[str]) -> None:
         self.data, self.free_bytes, self.free_row_bytes = data, len(data), MAX_ROW_BYTES
-        known = {*MAKERS, "array", "objects", *trusted}
+        known = {*MAKERS, "array", "objects", "rows", *trusted}
         if unknown := [name for name, *_ in kinds if name not in known]:
             raise ModelFileError(f"the file names {quoted(unknown[0])}, which is not on the list")
         self.makers = [self._maker(*kind) for kind in kinds]
@@ -212,8 +272,8 @@ class Decoder:
         """Return a function that makes a part of a kind from its values."""
         if name == "array":
             return self._array_maker(*shared)
-        if name == "objects":
-            return self._make_objects
+        if name in ("objects", "rows"):
+            return self._make_objects if name == "objects" else self._make_rows
         if name in MAKERS:
             return MAKERS[name]
         module, _, attribute = name.rpartition(".")
@@ -226,6 +286,19 @@ class Decoder:
         if self.free_row_bytes < 0:
             raise ModelFileError(f"expected at most {MAX_ROW_BYTES} bytes of arrays of objects")
         return np.fromiter(items, object, len(items)).reshape(shape)
+
+    def _make_rows(self, table: Any, numbers: Any) -> Any:
+        """Return a sparse array of rows of another one."""
+        known = is_sparse(table) and isinstance(numbers, np.ndarray)
+        if not known or numbers.dtype != U4 or numbers.ndim != 1:
+            raise ModelFileError("expected the numbers of rows of a sparse array")
+        if len(numbers) and numbers.max() >= table.shape[0]:
+            raise ModelFileError(f"expected numbers of {table.shape[0]} rows of a sparse array")
+        entries = int(np.diff(table.indptr)[numbers].sum(dtype=np.int64))
+        self.free_row_bytes -= 16 * entries + 8 * len(numbers)  # at most
+        if self.free_row_bytes < 0:
+            raise ModelFileError(f"expected at most {MAX_ROW_BYTES} bytes of repeated rows")
+        return table[numbers]
 
     def _array_maker(
         self, descr: Any, tail: list[int], table: list[int] | None

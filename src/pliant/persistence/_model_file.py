@@ -17,7 +17,7 @@ from pliant._version import __version__
 from pliant.core.exceptions import ModelFileError
 from pliant.core.files import open_regular, replacing
 from pliant.core.text import printable, quoted
-from pliant.persistence._codec import Decoder, Encoder, is_search, type_name
+from pliant.persistence._codec import Decoder, encode, is_search, type_name
 from pliant.persistence._objects import check_parts, iter_objects
 from pliant.records import has_record
 
@@ -30,6 +30,13 @@ memory."""
 
 MAX_PAIRS = 30_000
 """Maximum number of pairs of classes; each takes up to 16 parts and 620 bytes of JSON."""
+
+
+NEVER_STORED = {
+    *("pliant.kernels.Kernel", "pliant.methods.GeneralizedKernel", "pliant.SideInformation"),
+    *("pliant.kernels.FunctionKernel", "pliant.QuadratureKernel", "pliant.SCGLogDetPath"),
+}
+"""Abstract classes, kernels with a function of the user, and classes that no model holds."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,7 @@ def _dump(model: object, metadata: dict[str, Any] | None = None) -> bytes:
         if is_search(model) and not hasattr(model, "best_estimator_"):
             kind = type(model).__name__
             raise ModelFileError(f"expected a fitted {kind} with refit=True: no best_estimator_")
-        encoder = Encoder(trusted_types())
-        encoder.encode(model)
+        encoder = encode(model, trusted_types())
         root = {"format": FORMAT, "pliant_version": __version__, "metadata": metadata}
         try:
             text = json.dumps({**root, "kinds": encoder.kinds, "parts": encoder.parts})
@@ -212,11 +218,12 @@ def trusted_types() -> frozenset[str]:
     """Return the full names of pliant's types that a model file may contain.
 
     They are the public classes of ``pliant.kernels``, ``pliant.methods`` and ``pliant.records``,
-    blends, and the features of tables.
+    blends, and the features of tables, except for `NEVER_STORED`.
     """
     others = ["BlendClassifier", "BlendRegressor"]
     names = {"pliant.TableFeatures", "pliant.tables.ColumnEncoder", "pliant.tables.TableSchema"}
     names |= {f"pliant.tables.{name}" for name in others}
     names |= {f"{module}.{name}" for name, module in methods.CLASSES.items()}
     exported = (getattr(module, name) for module in (kernels, records) for name in module.__all__)
-    return frozenset(names | {type_name(kind) for kind in exported if isinstance(kind, type)})
+    names |= {type_name(kind) for kind in exported if isinstance(kind, type)}
+    return frozenset(names - NEVER_STORED)

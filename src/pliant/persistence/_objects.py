@@ -1,14 +1,16 @@
-"""Check the objects built from a model file: every class checks its own attributes."""
+"""Check the objects built from a model file against the forms that their classes declare."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from numbers import Integral
+from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.form import check_loaded
 from pliant.core.sparse import is_sparse
 from pliant.records import Pipeline
 from pliant.records.estimators import Record
@@ -43,31 +45,34 @@ def iter_objects(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
 
 
 def _check_class(value: Any) -> None:
-    """Run the check of an object's class, except for an estimator that is not fitted."""
+    """Check the form of an object of pliant, except for an estimator that is not fitted."""
+    if not hasattr(value, "__dict__"):
+        return
     kind: Any = type(value)
-    if isinstance(value, BaseEstimator):
-        for name in kind._get_param_names():
-            if name not in vars(value):  # a class attribute may hide the missing parameter
-                raise AttributeError(name)
-        fitted = any(name.endswith("_") for name in vars(value))
-        if hasattr(value, "fit") and not fitted and not isinstance(value, Record | Pipeline):
-            return
-    if hasattr(kind, "_check_loaded"):
-        value._check_loaded()
+    for name in _parameters(kind):
+        if name not in vars(value):  # a class attribute may hide the missing parameter
+            raise AttributeError(name)
+    fitted = any(name.endswith("_") for name in vars(value))
+    if hasattr(value, "fit") and not fitted and not isinstance(value, Record | Pipeline):
+        return
+    check_loaded(value)
+
+
+@cache
+def _parameters(kind: Any) -> list[str]:
+    """Return the names of the attributes that the constructor of a class sets."""
+    if issubclass(kind, BaseEstimator):
+        return list(kind._get_param_names())
+    return [field.name for field in fields(kind) if field.init] if is_dataclass(kind) else []
 
 
 def _check_attributes(value: Any) -> None:
     """Raise ValueError for an attribute that hides a method or constant of its class."""
-    state, kind = getattr(value, "__dict__", None), type(value)
+    kind: Any = type(value)
+    state = getattr(value, "__dict__", None)
     if state is None or isinstance(value, type):
         return
-    parameters = getattr(kind, "__dataclass_fields__", ())
-    if isinstance(value, BaseEstimator):
-        parameters = kind._get_param_names()
+    parameters = _parameters(kind)
     for name in state:
         if not isinstance(name, str) or (hasattr(kind, name) and name not in parameters):
             raise ValueError(f"attribute {name!r:.80} hides a class attribute of {kind.__name__}")
-    if isinstance(classes := state.get("classes_"), np.ndarray) and classes.ndim != 1:
-        raise ValueError(f"expected classes_ to be one-dimensional, got {classes!r:.80}")
-    if not isinstance(width := state.get("n_features_in_", 0), Integral) or width < 0:
-        raise ValueError(f"expected n_features_in_ to be an integer >= 0, got {width!r:.80}")

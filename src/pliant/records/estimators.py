@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from pliant.core import process
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin, available_if
+from pliant.core.form import FEATURES, Labels, Object, SavedForm, Size
 from pliant.core.typing import Array
-from pliant.core.validation import prediction_rows
-from pliant.records.form import check_one_of, check_width
+from pliant.core.validation import one_of, prediction_rows
 from pliant.records.functions import (
     ClassShares,
     Constant,
@@ -33,6 +33,23 @@ FUNCTIONS = (TreeEnsemble, LinearFunction, KernelExpansion, PairExpansion, Class
 TRANSFORMS = (Affine, Imputation, OneHot, MeanTargets, Projection)
 
 
+PLAIN = (str, int, float, bool, type(None))
+"""Types of the settings of an original."""
+
+
+def _check_origin(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a short text."""
+    if type(value) is not str or len(value) > 200:
+        raise ValueError(f"expected {name} to be a name, got {value!r:.80}")
+
+
+def _check_settings(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a dict of plain values by name."""
+    items = value.items() if type(value) is dict else [(None, None)]
+    if not all(type(key) is str and type(each) in PLAIN for key, each in items):
+        raise ValueError(f"expected {name} to be a dict of plain values")
+
+
 class Record(BaseEstimator):
     """Base class of fitted estimators that were converted to arrays.
 
@@ -43,6 +60,12 @@ class Record(BaseEstimator):
     settings : dict
         Its parameters of plain types.
     """
+
+    _form: ClassVar[SavedForm] = {
+        "origin": _check_origin,
+        "settings": _check_settings,
+        "n_features_in_": FEATURES,
+    }
 
     origin: str
     settings: dict[str, Any]
@@ -100,37 +123,11 @@ class Record(BaseEstimator):
         """Return the name of the original, such as ``<saved SVC>``."""
         return f"<saved {self.origin}>"[:N_CHAR_MAX]
 
-    def _check_origin(self) -> None:
-        """Raise ValueError unless the record names an original and its plain parameters."""
-        plain = (str, int, float, bool, type(None))
-        origin: Any = self.origin
-        known: Any = self.settings
-        if not isinstance(origin, str) or len(origin) > 200:
-            raise ValueError(f"expected a name as origin, got {origin!r:.80}")
-        if type(known) is not dict or not all(
-            type(name) is str and type(value) in plain for name, value in known.items()
-        ):
-            raise ValueError("expected plain values as settings")
-
-    def _check_record(self) -> None:
-        """Raise ValueError unless the common attributes have their form."""
-        self._check_origin()
-        width = check_width("n_features_in_", self.n_features_in_)
-        names = getattr(self, "feature_names_in_", None)
-        if names is not None and (
-            not isinstance(names, np.ndarray)
-            or names.dtype != object
-            or names.shape != (width,)
-            or not all(type(name) is str for name in names)
-        ):
-            raise ValueError(f"expected the names of {width} features")
-
 
 def plain_settings(original: Any) -> dict[str, Any]:
     """Return the parameters of an estimator whose values are plain."""
-    plain = (str, int, float, bool, type(None))
     parameters = original.get_params(deep=False) if hasattr(original, "get_params") else {}
-    return {name: value for name, value in parameters.items() if type(value) in plain}
+    return {name: value for name, value in parameters.items() if type(value) in PLAIN}
 
 
 def _rows(record: Any, X: Any, *, takes_missing: bool) -> Array:
@@ -138,11 +135,9 @@ def _rows(record: Any, X: Any, *, takes_missing: bool) -> Array:
     return prediction_rows(record, X, dtype=np.float64, allow_nan=takes_missing, least=0)
 
 
-def _check_function(record: Any, kinds: tuple[Any, ...], n_outputs: int | None = None) -> None:
-    """Raise ValueError unless the function has a known type, and finite outputs of its width."""
+def _check_outputs(record: Any, n_outputs: int | None = None) -> None:
+    """Raise ValueError unless the function of a record has finite outputs of its width."""
     function: Any = record.function
-    if not isinstance(function, kinds) or function.n_features != record.n_features_in_:
-        raise ValueError(f"expected a function of {record.n_features_in_} features")
     values = function(getattr(function, "known_row", np.zeros((1, function.n_features))))
     expected = values.shape[1] if n_outputs is None else n_outputs
     if values.shape != (1, expected) or not np.isfinite(values).all():
@@ -169,6 +164,12 @@ class SavedRegressor(RegressorMixin, Record):
 
     LINKS: ClassVar[tuple[str, ...]] = ("identity", "exp")
 
+    _form: ClassVar[SavedForm] = {
+        "function": Object(FUNCTIONS, sizes={"n_features": "features"}),
+        "link": one_of(LINKS),
+        "single": Object(bool),
+    }
+
     function: Any
     link: str
     single: bool
@@ -188,11 +189,7 @@ class SavedRegressor(RegressorMixin, Record):
         return tags
 
     def _check_loaded(self) -> None:
-        self._check_record()
-        check_one_of("link", self.link, self.LINKS)
-        if type(self.single) is not bool:
-            raise ValueError(f"expected single to be a bool, got {self.single!r:.80}")
-        _check_function(self, FUNCTIONS, 1 if self.single else None)
+        _check_outputs(self, 1 if self.single else None)
 
 
 def _has_probabilities(record: Any) -> bool:
@@ -218,9 +215,11 @@ class SavedClassifier(ClassifierMixin, Record):
     classes_ : array of shape (n_classes,)
     """
 
-    HEADS: ClassVar[tuple[str, ...]] = (
-        *("scores", "logistic", "softmax", "ratios", "shares", "votes", "pairs"),
-    )
+    _form: ClassVar[SavedForm] = {
+        "function": Object(FUNCTIONS, sizes={"n_features": "features"}),
+        "head": one_of(("scores", "logistic", "softmax", "ratios", "shares", "votes", "pairs")),
+        "classes_": Labels("classes"),
+    }
 
     function: Any
     head: str
@@ -280,26 +279,14 @@ class SavedClassifier(ClassifierMixin, Record):
         return tags
 
     def _check_loaded(self) -> None:
-        self._check_record()
-        check_one_of("head", self.head, self.HEADS)
-        check_classes(self.classes_)
         k = len(self.classes_)
         widths = {"logistic": 1, "scores": 1 if k == 2 else k}
         pairs = dict.fromkeys(("votes", "pairs"), k * (k - 1) // 2)
         if self.head == "logistic" and k != 2:
             raise ValueError(f"expected two classes for a logistic function, got {k}")
-        _check_function(self, FUNCTIONS, {**widths, **pairs}.get(self.head, k))
+        _check_outputs(self, {**widths, **pairs}.get(self.head, k))
         if self.head == "shares":
             check_shares(self.function)
-
-
-def check_classes(classes: Any) -> None:
-    """Raise ValueError unless classes are different labels in one dimension."""
-    plain = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
-    labels = classes.tolist() if plain else [None]
-    plain = all(type(label) in (str, int, float, bool, bytes) for label in labels)
-    if not plain or len(set(labels)) != len(labels):
-        raise ValueError(f"expected different classes in one dimension, got {classes!r:.80}")
 
 
 def check_shares(function: Any) -> None:
@@ -354,6 +341,8 @@ class SavedTransformer(Record):
     function : Affine, Imputation, OneHot, MeanTargets or Projection
     """
 
+    _form: ClassVar[SavedForm] = {"function": Object(TRANSFORMS, sizes={"n_features": "features"})}
+
     function: Any
 
     def transform(self, X: Any) -> Array:
@@ -382,8 +371,7 @@ class SavedTransformer(Record):
         return tags
 
     def _check_loaded(self) -> None:
-        self._check_record()
-        _check_function(self, TRANSFORMS)
+        _check_outputs(self)
 
 
 class SavedTarget(RegressorMixin, Record):
@@ -396,6 +384,13 @@ class SavedTarget(RegressorMixin, Record):
         The scaling of the target.
     """
 
+    _form: ClassVar[SavedForm] = {
+        "regressor_": Object(BaseEstimator, sizes={"n_features_in_": "features"}, method="predict"),
+        "transformer_": Object(
+            SavedTransformer, sizes={"n_features_in_": 1}, method="inverse_transform"
+        ),
+    }
+
     regressor_: Any
     transformer_: Any
 
@@ -404,22 +399,6 @@ class SavedTarget(RegressorMixin, Record):
         scaled = np.asarray(self.regressor_.predict(X), dtype=np.float64)
         result = self.transformer_.inverse_transform(scaled.reshape(len(scaled), -1))
         return _finite(result.reshape(scaled.shape))
-
-    def _check_loaded(self) -> None:
-        self._check_record()
-        scaler = self.transformer_
-        if not isinstance(scaler, SavedTransformer) or not isinstance(scaler.function, Affine):
-            raise ValueError(f"expected a scaling of the target, got {scaler!r:.80}")
-        check_part("regressor_", self.regressor_, self.n_features_in_)
-        if scaler.n_features_in_ != 1:
-            raise ValueError("expected a scaling of one target")
-
-
-def check_part(name: str, part: Any, n_features: int, method: str = "predict") -> None:
-    """Raise ValueError unless a part is an estimator of these features, with the method."""
-    width = getattr(part, "n_features_in_", n_features)
-    if not isinstance(part, BaseEstimator) or not hasattr(part, method) or width != n_features:
-        raise ValueError(f"expected {name} with {method} for {n_features} features: {part!r:.80}")
 
 
 class SavedCalibration(ClassifierMixin, Record):
@@ -437,6 +416,17 @@ class SavedCalibration(ClassifierMixin, Record):
         Per member and class, an array of shape (2,) with a_k and b_k, or an array of shape (2, n)
         with ascending values of f_k and their probabilities.
     """
+
+    _form: ClassVar[SavedForm] = {
+        "classes_": Labels("classes", least=2),
+        "members_": Object(
+            BaseEstimator,
+            axis="members",
+            sizes={"n_features_in_": "features"},
+            shared="classes_",
+        ),
+        "curves_": Object(list, axis="members"),
+    }
 
     classes_: npt.NDArray[Any]
     members_: list[Any]
@@ -475,31 +465,14 @@ class SavedCalibration(ClassifierMixin, Record):
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def _check_loaded(self) -> None:
-        self._check_record()
-        check_classes(self.classes_)
         n_curves = 1 if len(self.classes_) == 2 else len(self.classes_)
-        members, curves = self.members_, self.curves_
-        if type(members) is not list or type(curves) is not list or not members:
-            raise ValueError("expected a list of members, and of their curves")
-        if len(members) != len(curves) or len(self.classes_) < 2:
-            raise ValueError(f"expected curves for {len(members)} members of two classes or more")
-        for member, each in zip(members, curves, strict=True):
-            method = (
-                "decision_function" if hasattr(member, "decision_function") else "predict_proba"
-            )
-            check_part("members_", member, self.n_features_in_, method)
-            check_same_classes(member, self.classes_)
-            if type(each) is not list or len(each) != n_curves:
-                raise ValueError(f"expected {n_curves} curves per member")
-            for curve in each:
+        for member, curves in zip(self.members_, self.curves_, strict=True):
+            if not (hasattr(member, "decision_function") or hasattr(member, "predict_proba")):
+                raise ValueError(f"expected classifiers as members, got {member!r:.80}")
+            if len(curves) != n_curves:
+                raise ValueError(f"expected {n_curves} curves per member, got {len(curves)}")
+            for curve in curves:
                 _check_curve(curve)
-
-
-def check_same_classes(member: Any, classes: npt.NDArray[Any]) -> None:
-    """Raise ValueError unless a member has the same classes, in this order."""
-    theirs = getattr(member, "classes_", None)
-    if not isinstance(theirs, np.ndarray) or theirs.tolist() != classes.tolist():
-        raise ValueError(f"expected members with the classes {classes!r:.80}, got {theirs!r:.80}")
 
 
 def _check_curve(curve: Any) -> None:
@@ -525,6 +498,11 @@ class Unfitted(Record):
         True if the original takes missing values.
     """
 
+    _form: ClassVar[SavedForm] = {
+        "n_features_in_": Size("features", optional=True),
+        "allow_nan": Object(bool),
+    }
+
     allow_nan: bool
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -535,11 +513,6 @@ class Unfitted(Record):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.allow_nan
         return tags
-
-    def _check_loaded(self) -> None:
-        self._check_origin()
-        if type(self.allow_nan) is not bool:
-            raise ValueError(f"expected allow_nan to be a bool, got {self.allow_nan!r:.80}")
 
 
 Steps: Any = import_module("pliant.core.bare" if process.BARE else "sklearn.pipeline").Pipeline
@@ -556,6 +529,8 @@ class Pipeline(Steps):
     ----------
     steps : list of (str, estimator)
     """
+
+    _form: ClassVar[SavedForm] = {"steps": Object(BaseEstimator, axis="steps", named=True)}
 
     @available_if(lambda self: hasattr(self[-1], "predict_interval"))
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
@@ -577,20 +552,12 @@ class Pipeline(Steps):
         return np.asarray(self[-1].predict_interval(X, coverage))
 
     def _check_loaded(self) -> None:
-        """Raise ValueError unless the steps loaded from a file are named estimators."""
-        steps = self.steps
-        if type(steps) is not list or not steps or vars(self).keys() != PIPELINE.keys() | {"steps"}:
-            raise ValueError(f"expected a list of steps, got {steps!r:.80}")
-        for step in steps:
-            named = type(step) is tuple and len(step) == 2 and type(step[0]) is str
-            if not named or not isinstance(step[1], BaseEstimator):
-                raise ValueError(f"expected pairs of a name and an estimator, got {step!r:.80}")
-        before = [step for _, step in steps[:-1] if not isinstance(step, Unfitted)]
+        before = [step for _, step in self.steps[:-1] if not isinstance(step, Unfitted)]
         if any(not hasattr(step, "transform") for step in before):
             raise ValueError("expected transformers before the last step")
-        if {name: getattr(self, name) for name in PIPELINE} != PIPELINE:
-            raise ValueError(f"expected {PIPELINE} in a pipeline")
-        self._validate_names([name for name, _ in steps])
+        if vars(self) != {**PIPELINE, "steps": self.steps}:
+            raise ValueError(f"expected {PIPELINE} and steps in a pipeline")
+        self._validate_names([name for name, _ in self.steps])
 
 
 def last_step(model: Any) -> Any:

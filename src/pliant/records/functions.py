@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.blocks import in_blocks
+from pliant.core.form import FEATURES, Entry, Object, Part, SavedForm, Sizes
 from pliant.core.typing import Array
 from pliant.kernels.base import Kernel
-from pliant.records.form import Part, check_form, check_width
 
 
 @dataclass(eq=False)
@@ -28,7 +28,7 @@ class Constant:
     n_features : int
     """
 
-    _form: ClassVar[dict[str, Part]] = {"value": Part("f8", ("outputs",))}
+    _form: ClassVar[SavedForm] = {"value": Part("f8", ("outputs",)), "n_features": FEATURES}
 
     value: Array
     n_features: int
@@ -38,10 +38,6 @@ class Constant:
     def __call__(self, X: Array) -> Array:
         """Return the value for each row."""
         return np.tile(self.value, (len(X), 1))
-
-    def _check_loaded(self) -> None:
-        check_form(self, self._form)
-        check_width("n_features", self.n_features)
 
 
 @dataclass(eq=False)
@@ -56,7 +52,7 @@ class LinearFunction:
         b.
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
         "weights": Part("f8", ("features", "outputs")),
         "intercept": Part("f8", ("outputs",)),
     }
@@ -78,30 +74,25 @@ class LinearFunction:
         product = (X @ W[:, 0])[:, None] if W.shape[1] == 1 else X @ W
         return np.asarray(product + self.intercept)
 
-    def _check_loaded(self) -> None:
-        check_form(self, self._form)
-
 
 def _kernel_values(kernel: Kernel | None, X: Array, points: Array) -> Array:
     """Return k(x, c) for all rows and centres; without a kernel, rows hold kernel values."""
     return X[:, points] if kernel is None else np.asarray(kernel(X, points))
 
 
-def _check_centres(kernel: Kernel | None, points: Array, n_features: int) -> None:
-    """Raise ValueError unless the centres are points, or columns of given kernel values."""
-    check_width("n_features", n_features)
-    if kernel is None:
-        part = Part("i4", ("centres",), low=0, high=n_features - 1)
-    elif isinstance(kernel, Kernel):
-        part = Part("f8", ("centres", n_features))
-    else:
-        raise ValueError(f"expected a kernel or None, got {kernel!r:.80}")
-    check_form(_Centres(points), {"points": part})
+@dataclass(eq=False, repr=False)
+class Centres(Entry):
+    """The form of centres: points, or columns of given kernel values."""
 
+    optional: bool = False
 
-@dataclass
-class _Centres:
-    points: Any
+    def relate(self, name: str, value: Any, record: Any, sizes: Sizes) -> None:
+        """Check the centres in the form that goes with the kernel."""
+        part = Part("f8", ("centres", "features"))
+        if record.kernel is None:
+            part = Part("i4", ("centres",), low=0, below="features")
+        part.check(name, value, sizes)
+        part.relate(name, value, record, sizes)
 
 
 @dataclass(eq=False)
@@ -119,10 +110,12 @@ class KernelExpansion:
     n_features : int
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
+        "kernel": Object(Kernel, optional=True),
+        "points": Centres(),
         "coefficients": Part("f8", ("centres", "outputs")),
-        "scale": Part("f8", ("outputs",)),
-        "intercept": Part("f8", ("outputs",)),
+        "scale, intercept": Part("f8", ("outputs",)),
+        "n_features": FEATURES,
     }
 
     kernel: Kernel | None
@@ -142,12 +135,6 @@ class KernelExpansion:
             return np.asarray(self.scale * sums + self.intercept)
 
         return _in_blocks(X, len(self.points), len(self.intercept), outputs)
-
-    def _check_loaded(self) -> None:
-        sizes = check_form(self, self._form)
-        _check_centres(self.kernel, self.points, self.n_features)
-        if sizes["centres"] != len(self.points):
-            raise ValueError(f"expected coefficients of {len(self.points)} centres")
 
 
 @dataclass(eq=False)
@@ -169,10 +156,13 @@ class PairExpansion:
         In the order of the pairs: (0, 1), (0, 2), ..., (1, 2), ...
     """
 
-    _form: ClassVar[dict[str, Part]] = {
-        "counts": Part("i4", ("classes",), low=0),
+    _form: ClassVar[SavedForm] = {
+        "kernel": Object(Kernel, optional=True),
+        "points": Centres(),
+        "counts": Part("i4", ("classes",), low=0, least=2),
         "coefficients": Part("f8", ("centres", "others")),
         "intercept": Part("f8", ("pairs",)),
+        "n_features": FEATURES,
     }
 
     kernel: Kernel | None
@@ -200,13 +190,11 @@ class PairExpansion:
         return _in_blocks(X, max(len(self.points), k * k), len(self.intercept), outputs)
 
     def _check_loaded(self) -> None:
-        sizes = check_form(self, self._form)
-        _check_centres(self.kernel, self.points, self.n_features)
-        k = sizes["classes"]
-        if k < 2 or sizes["others"] != k - 1 or sizes["pairs"] != k * (k - 1) // 2:
+        k, (n, others) = len(self.counts), self.coefficients.shape
+        if others != k - 1 or len(self.intercept) != k * (k - 1) // 2:
             raise ValueError(f"expected the coefficients of all pairs of {k} classes")
-        if not sizes["centres"] == len(self.points) == int(self.counts.sum()):
-            raise ValueError(f"expected coefficients of {len(self.points)} centres")
+        if self.counts.sum(dtype=np.int64) != n:
+            raise ValueError(f"expected {n} centres, got {self.counts.sum(dtype=np.int64)}")
 
 
 LAMBDAS = np.array([0.41, 0.4, 0.37, 0.44, 0.39])[:, None]
@@ -239,7 +227,8 @@ class LaplacePosterior:
         L, a lower triangle with a positive diagonal.
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
+        "kernel": Object(Kernel),
         "points": Part("f8", ("points", "features")),
         "weights": Part("f8", ("points",)),
         "roots": Part("f8", ("points",), low=0.0),
@@ -279,9 +268,6 @@ class LaplacePosterior:
         return _in_blocks(X, len(self.points), 1, outputs)
 
     def _check_loaded(self) -> None:
-        check_form(self, self._form)
-        if not isinstance(self.kernel, Kernel):
-            raise ValueError(f"expected a kernel, got {self.kernel!r:.80}")
         if not (np.diagonal(self.cholesky) > 0).all():
             raise ValueError("expected a lower triangle with a positive diagonal")
 
@@ -295,6 +281,10 @@ class ClassShares:
     functions : list of LaplacePosterior
         The probability of each class against all others; for two classes, of the second.
     """
+
+    _form: ClassVar[SavedForm] = {
+        "functions": Object(LaplacePosterior, axis="functions", sizes={"n_features": "features"})
+    }
 
     functions: list[LaplacePosterior]
 
@@ -315,13 +305,8 @@ class ClassShares:
         return np.divide(shares, totals, out=equal, where=totals > 0)
 
     def _check_loaded(self) -> None:
-        parts = self.functions
-        if type(parts) is not list or not parts or len(parts) == 2:
-            raise ValueError("expected a list of one function, or one for each of three classes")
-        if {type(each) for each in parts} != {LaplacePosterior}:
-            raise ValueError("expected Gaussian processes as functions")
-        if len({each.n_features for each in parts}) != 1:
-            raise ValueError("expected functions of the same features")
+        if len(self.functions) == 2:
+            raise ValueError("expected one function, or one for each of three classes or more")
 
 
 def _in_blocks(X: Array, width: int, n_outputs: int, outputs: Callable[[Array], Array]) -> Array:

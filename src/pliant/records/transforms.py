@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.form import FEATURES, Object, Part, SavedForm
 from pliant.core.typing import Array, Indices
-from pliant.records.form import Part, check_form, check_one_of, check_width
+from pliant.core.validation import LARGEST, one_of, optional, real_number
 
 Numbers = npt.NDArray[np.int32]
 
@@ -33,9 +34,10 @@ class Affine:
     n_features : int
     """
 
-    _form: ClassVar[dict[str, Part]] = {
-        name: Part("f8", ("features",), optional=True)
-        for name in ("centre", "scale", "factor", "offset")
+    _form: ClassVar[SavedForm] = {
+        "centre, scale, factor, offset": Part("f8", ("features",), optional=True),
+        "low, high": optional(real_number()),
+        "n_features": FEATURES,
     }
 
     centre: Array | None
@@ -79,19 +81,14 @@ class Affine:
         return [*inputs]
 
     def _check_loaded(self) -> None:
-        sizes = check_form(self, self._form)
-        check_width("n_features", self.n_features)
-        if sizes.get("features", self.n_features) != self.n_features:
-            raise ValueError(f"expected numbers for {self.n_features} features")
         for each in (self.scale, self.factor):
             if each is not None and not (np.abs(each) >= SMALLEST).all():
                 raise ValueError(f"expected scales of at least {SMALLEST:g} in absolute value")
-        limits = (self.low, self.high)
-        if limits != (None, None):
-            if not all(type(limit) is float and abs(limit) <= 1e100 for limit in limits):
-                raise ValueError(f"expected two limits, got {limits!r:.80}")
-            if not limits[0] <= limits[1]:  # type: ignore[operator]
-                raise ValueError(f"expected limits in order, got {limits!r:.80}")
+        low, high = self.low, self.high
+        if (low is None) != (high is None):
+            raise ValueError(f"expected two limits, got {low!r} and {high!r}")
+        if low is not None and high is not None and not -LARGEST <= low <= high <= LARGEST:
+            raise ValueError(f"expected limits in order, at most 1e100, got {low!r} and {high!r}")
 
 
 @dataclass(eq=False)
@@ -107,10 +104,10 @@ class Imputation:
         Features with an indicator, in ascending order.
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
         "values": Part("f8", ("features",)),
         "left_out": Part("b1", ("features",)),
-        "indicators": Part("i4", ("indicators",), low=0),
+        "indicators": Part("i4", ("indicators",), low=0, below="features", order=np.less),
     }
 
     values: Array
@@ -135,12 +132,6 @@ class Imputation:
         kept = [name for name, out in zip(inputs, self.left_out, strict=True) if not out]
         return [*kept, *(f"missingindicator_{inputs[j]}" for j in self.indicators)]
 
-    def _check_loaded(self) -> None:
-        check_form(self, self._form)
-        j = self.indicators
-        if (np.diff(j) <= 0).any() or (j >= self.n_features).any():
-            raise ValueError(f"expected indicators of {self.n_features} features in order")
-
 
 @dataclass(eq=False)
 class Levels:
@@ -156,7 +147,7 @@ class Levels:
         True if NaN is a level.
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
         "levels": Part("f8", ("levels",)),
         "counts": Part("i4", ("features",), low=0),
         "missing": Part("b1", ("features",)),
@@ -177,6 +168,11 @@ class Levels:
         return [int(size) for size in self.counts + self.missing]
 
     @property
+    def n_levels(self) -> int:
+        """Number of levels of all features, including NaN."""
+        return len(self.levels) + int(self.missing.sum())
+
+    @property
     def each(self) -> list[Array]:
         """The finite levels of each feature."""
         return np.split(self.levels, np.cumsum(self.counts)[:-1])
@@ -195,9 +191,8 @@ class Levels:
             yield np.where(np.isnan(column), len(known), codes) if missing else codes
 
     def _check_loaded(self) -> None:
-        sizes = check_form(self, self._form)
-        if sizes["levels"] != int(self.counts.sum(dtype=np.int64)):
-            raise ValueError(f"expected {self.counts.sum()} levels, got {sizes['levels']}")
+        if len(self.levels) != int(self.counts.sum(dtype=np.int64)):
+            raise ValueError(f"expected {self.counts.sum()} levels, got {len(self.levels)}")
         starts = np.cumsum(self.counts)[:-1]
         rises = np.diff(self.levels) > 0
         rises[starts[(starts > 0) & (starts < len(self.levels))] - 1] = True
@@ -215,6 +210,8 @@ class OneHot:
     strict : bool
         True if an unknown value is an error.
     """
+
+    _form: ClassVar[SavedForm] = {"levels": Object(Levels), "strict": Object(bool)}
 
     levels: Levels
     strict: bool
@@ -251,11 +248,8 @@ class OneHot:
         return [f"{name}_{level}" for name, levels in pairs for level in levels]
 
     def _check_loaded(self) -> None:
-        _check_levels(self.levels)
         if self.strict and 0 in self.levels.sizes:
             raise ValueError("expected one level or more of each feature")
-        if type(self.strict) is not bool:
-            raise ValueError(f"expected strict to be a bool, got {self.strict!r:.80}")
 
 
 @dataclass(eq=False)
@@ -270,9 +264,10 @@ class MeanTargets:
     overall : array of shape (n_outputs,)
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
+        "levels": Object(Levels, sizes={"n_levels": "levels"}),
         "means": Part("f8", ("levels", "outputs")),
-        "overall": Part("f8", ("outputs",)),
+        "overall": Part("f8", ("outputs",), least=1),
     }
 
     levels: Levels
@@ -300,17 +295,6 @@ class MeanTargets:
         k = len(self.overall)
         return [name if k == 1 else f"{name}_{c}" for name in inputs for c in range(k)]
 
-    def _check_loaded(self) -> None:
-        _check_levels(self.levels)
-        sizes = check_form(self, self._form)
-        if sizes["levels"] != sum(self.levels.sizes) or not sizes["outputs"]:
-            raise ValueError(f"expected means of {sum(self.levels.sizes)} levels")
-
-
-def _check_levels(levels: Any) -> None:
-    if not isinstance(levels, Levels):
-        raise ValueError(f"expected levels, got {levels!r:.80}")
-
 
 @dataclass(eq=False)
 class Projection:
@@ -326,10 +310,11 @@ class Projection:
         The outputs are named by it and their number.
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
         "components": Part("f8", ("outputs", "features")),
         "centre": Part("f8", ("features",), optional=True),
         "scale": Part("f8", ("outputs",), optional=True, low=SMALLEST),
+        "prefix": one_of(("pca", "truncatedsvd")),
     }
 
     components: Array
@@ -356,7 +341,3 @@ class Projection:
     def names(self, inputs: Sequence[str]) -> list[str]:
         """Return names such as ``pca0``."""
         return [f"{self.prefix}{k}" for k in range(len(self.components))]
-
-    def _check_loaded(self) -> None:
-        check_form(self, self._form)
-        check_one_of("prefix", self.prefix, ("pca", "truncatedsvd"))

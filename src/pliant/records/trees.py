@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.form import FEATURES, Object, Part, SavedForm
 from pliant.core.typing import Array
-from pliant.records.form import Part, check_form, check_width
 
 Numbers = npt.NDArray[np.int32]
 
@@ -23,6 +23,12 @@ COMPILED = 500_000
 
 BLOCK = 4096
 """Rows per block: their features and outputs stay in the cache while all trees pass."""
+
+
+def _check_divisor(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a float of at least 1."""
+    if type(value) is not float or not 1.0 <= value <= 1e9:
+        raise ValueError(f"expected {name} from 1.0 to 1e9, got {value!r:.80}")
 
 
 @dataclass(eq=False)
@@ -56,17 +62,19 @@ class TreeEnsemble:
     n_features : int
     """
 
-    _form: ClassVar[dict[str, Part]] = {
+    _form: ClassVar[SavedForm] = {
         "roots": Part("i4", ("trees",)),
-        "outputs": Part("i4", ("trees",), low=0),
-        "feature": Part("i4", ("nodes",), low=0),
-        "left": Part("i4", ("nodes",)),
-        "right": Part("i4", ("nodes",)),
-        "threshold": Part("f8", ("nodes",), infinite=True),
+        "outputs": Part("i4", ("trees",), low=0, below="outputs"),
+        "feature": Part("i4", ("nodes",), low=0, below="features"),
+        "left, right": Part("i4", ("nodes",)),
+        "threshold": Part("f8", ("nodes",), low=-np.inf, high=np.inf),
         "missing_left": Part("b1", ("nodes",)),
         "leaves": Part("f8", ("leaves", "values")),
-        "start": Part("f8", ("outputs",)),
+        "start": Part("f8", ("outputs",), least=1),
+        "divisor": _check_divisor,
         "offset": Part("f8", ("outputs",), optional=True),
+        "single, narrow": Object(bool),
+        "n_features": FEATURES,
     }
 
     roots: Numbers
@@ -111,21 +119,12 @@ class TreeEnsemble:
 
     def _check_loaded(self) -> None:
         """Raise ValueError unless every walk stays within the arrays and ends at a leaf."""
-        sizes = check_form(self, self._form)
-        n_nodes, n_leaves, k = sizes["nodes"], sizes["leaves"], len(self.start)
-        check_width("n_features", self.n_features)
-        if not (type(self.divisor) is float and 1.0 <= self.divisor <= 1e9):
-            raise ValueError(f"expected a divisor of 1 or more, got {self.divisor!r:.80}")
-        for flag in (self.single, self.narrow):
-            if type(flag) is not bool:
-                raise ValueError(f"expected single and narrow to be bools, got {flag!r:.80}")
+        n_nodes, (n_leaves, n_values) = len(self.feature), self.leaves.shape
+        if n_values not in (1, len(self.start)):
+            raise ValueError(f"expected leaves for {len(self.start)} outputs")
         if self.narrow and max(np.abs(a).max(initial=0) for a in (self.leaves, self.start)) > 1e30:
             raise ValueError("expected leaves in the range of float32")
-        if sizes["values"] not in (1, k) or k < 1 or (self.outputs >= k).any():
-            raise ValueError(f"expected leaves and trees for {k} outputs")
-        if (self.feature >= self.n_features).any():
-            raise ValueError(f"expected each node to split one of {self.n_features} features")
-        parents = np.arange(n_nodes)
+        parents = np.arange(n_nodes, dtype=np.int32)
         for child in (self.left, self.right, self.roots):
             above = parents if child is not self.roots else -1
             inner = (child > above) & (child < n_nodes)

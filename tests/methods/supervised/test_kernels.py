@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from pliant.core.form import check_loaded
 from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, FunctionKernel, Gaussian, Laplacian, Linear, Polynomial, Precomputed
 from pliant.methods import HadamardKernel, LogDetKernel
@@ -107,17 +108,22 @@ def test_invalid_kernel_values_raise():
 @pytest.mark.parametrize(
     ("kernel", "name", "value", "message"),
     [
-        (problem()[3], "matrix", np.eye(8), "expected a matrix for 9 points, got 8 rows"),
+        (problem()[3], "matrix", np.eye(8), "expected matrix with 9 points, got 8"),
         (problem()[3], "matrix", np.triu(np.ones((9, 9))), "expected a symmetric Gram matrix"),
-        (problem()[3], "points", np.ones(9), "expected points of shape (n_samples, n_features)"),
-        (problem()[3], "base", 3, "expected LogDetKernel(base=...) to be a kernel, got 3"),
+        (
+            problem()[3],
+            "points",
+            np.ones(9),
+            "expected points of shape (points, coordinates), got (9,)",
+        ),
+        (problem()[3], "base", 3, "expected base to be a Kernel, got 3"),
     ],
 )
 def test_inconsistent_parameters_of_a_file_raise(kernel, name, value, message):
     changed = clone(kernel)
-    changed._check_loaded()
+    check_loaded(changed)
     with pytest.raises(ValueError, match=re.escape(message)):
-        changed.set_params(**{name: value})._check_loaded()
+        check_loaded(changed.set_params(**{name: value}))
 
 
 @settings(max_examples=40, deadline=None)

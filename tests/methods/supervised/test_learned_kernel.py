@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from pliant import DANKClassifier, LearnedKernelClassifier, SCGLogDetLearner
+from pliant.core.form import check_loaded
 from tests.methods.supervised.test_embedding import LEARNERS, every_learner, given_points
 from tests.methods.supervised.test_scg import assert_close, data
 
@@ -155,4 +156,4 @@ def test_invalid_targets_and_attributes_raise():
         model.fit(X, y)
         setattr(model, name, value)
         with pytest.raises((ValueError, TypeError)):
-            model._check_loaded()
+            check_loaded(model)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from pliant.core.form import check_loaded
 from pliant.methods import NeighborGraphKernel, SpectralKernel
 from pliant.methods.supervised import neighbor_graph
 from pliant.methods.supervised.neighbor_graph import NeighborGraph, link_points
@@ -216,10 +217,10 @@ def test_invalid_points_and_attributes_raise():
     with pytest.raises(ValueError, match="expected X with 3 features, got 2"):
         kernel_on()(np.zeros((2, 2)))
     for changed, message in [
-        ({"vectors": np.ones((24, 10))}, "expected vectors for 25 points, got 24 rows"),
+        ({"vectors": np.ones((24, 10))}, "expected vectors with 25 points, got 24"),
         ({"spectrum": -np.ones(10)}, "expected spectrum >= 0"),
         ({"degrees": np.zeros(25)}, "expected degrees > 0"),
         ({"n_neighbors": 26}, "expected n_neighbors <= 25"),
     ]:
         with pytest.raises(ValueError, match=message):
-            kernel_on().set_params(**changed)._check_loaded()
+            check_loaded(kernel_on().set_params(**changed))

@@ -581,7 +581,7 @@ def test_model_files_reject_inconsistent_parts(tmp_path, make):
     ):
         forgery = pickle.loads(pickle.dumps(model))
         setattr(forgery, name, forged)
-        with pytest.raises(ModelFileError, match=r"intercept|support points|part_centres_|finite"):
+        with pytest.raises(ModelFileError, match=r"intercept|support_parts_|part_centres_|finite"):
             save(forgery, tmp_path / "forged.pliant")
     model.set_params(partition=None).fit(POINTS, LABELS if make is TKLClassifier else TARGET)
     assert not [name for name in vars(model) if "part" in name and name.endswith("_")]

@@ -50,6 +50,7 @@ import numpy as np
 
 from pliant.core.blocks import row_blocks
 from pliant.core.distances import nearest_rows
+from pliant.core.form import FINITE, Object, Part, SavedForm, indices
 from pliant.core.sparse import equal_points, in_form_of, is_sparse
 from pliant.core.typing import Array, Columns, Indices
 from pliant.core.validation import (
@@ -57,8 +58,11 @@ from pliant.core.validation import (
     check_integer,
     check_points,
     check_real,
+    integer,
+    one_of,
+    real_number,
 )
-from pliant.kernels.base import Kernel, check_sparse_points
+from pliant.kernels.base import Kernel, KernelOn
 from pliant.kernels.extension import (
     CoordinateNeighbors,
     GramNeighbors,
@@ -82,6 +86,92 @@ EXTENSIONS = get_args(Extension)
 """Names of the extensions to new points."""
 
 
+class ProfiledPoints(NamedTuple):
+    """Points x~ with their coefficients b and their profiles."""
+
+    points: Array
+    b: Array
+    profile: Array
+
+
+class BaseHadamardKernel(Kernel):
+    """A base kernel times an adaptive matrix; cached properties depend on its attributes."""
+
+    _cached: ClassVar[tuple[str, ...]]
+    """Names of the cached properties."""
+
+    _stored: ClassVar[tuple[str, ...]] = ()
+    """Names of expensive cached values that pickles and model files keep."""
+
+    _form: ClassVar[SavedForm] = {
+        "base": KernelOn("points"),
+        "points": Part("f8", ("points", "coordinates"), sparse=True),
+        "beta": Part("f8", ("points",), low=-FINITE, high=FINITE),
+        "eta": real_number(above=0, infinite=True),
+        "extension": one_of(EXTENSIONS),
+        "n_neighbors": integer(least=1),
+        "centred": Object(bool),
+    }
+
+    base: Kernel
+    points: Array
+    beta: Array
+    eta: float
+
+    @property
+    def psd(self) -> bool:  # type: ignore[override]
+        """True if the base kernel is positive semi-definite."""
+        return self.base.psd
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        """True if the training points are sparse."""
+        return is_sparse(self.points)
+
+    @property
+    def quartic(self) -> float:
+        """The factor c = 1/(4 eta) of the learned part."""
+        return 1.0 / (4.0 * check_real("eta", self.eta, above=0, infinite=True))
+
+    @cached_property
+    def support(self) -> Indices:
+        """The indices of the training points with beta != 0."""
+        return np.flatnonzero(self.beta)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank of F, or None if it requires a decomposition."""
+        return None
+
+    @property
+    def groups(self) -> Indices:
+        """The group of each training point; points of a group with beta = 0 share a row of F."""
+        return np.zeros(len(self.beta), dtype=np.intp)
+
+    @abstractmethod
+    def change_between(self, rows: Indices, columns: Indices) -> Array:
+        """Return F - 1 between training points, shape (len(rows), len(columns))."""
+
+    def adaptation(self) -> AdaptiveMatrix:
+        """Return F on the training points; it is 1 between different parts."""
+        return AdaptiveMatrix(self)
+
+    def _check_pair(self, X: Array, Y: Array) -> None:
+        self.base._check_pair(X, Y)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute and drop all cached values, unless a Gaussian process sets theta."""
+        if name != "theta":
+            for cached in self._cached + self._stored:
+                self.__dict__.pop(cached, None)
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes without values that are cheap to recompute."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._cached}
+
+
 class AdaptiveMatrix:
     """F on n training points, in implicit form.
 
@@ -90,6 +180,8 @@ class AdaptiveMatrix:
     kernel : HadamardKernel or PartitionedKernel
         The learned kernel.
     """
+
+    _form: ClassVar[SavedForm] = {"kernel": Object(BaseHadamardKernel)}
 
     def __init__(self, kernel: BaseHadamardKernel) -> None:
         self.kernel = kernel
@@ -150,93 +242,6 @@ class AdaptiveMatrix:
         points = np.append(support, others[index])
         return points, np.append(np.ones(len(support)), counts)
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError unless the kernel loaded from a file is a learned kernel."""
-        if not isinstance(self.kernel, BaseHadamardKernel):
-            raise ValueError(f"expected a learned kernel, got {type(self.kernel).__name__}")
-
-
-class ProfiledPoints(NamedTuple):
-    """Points x~ with their coefficients b and their profiles."""
-
-    points: Array
-    b: Array
-    profile: Array
-
-
-class BaseHadamardKernel(Kernel):
-    """A base kernel times an adaptive matrix; cached properties depend on its attributes."""
-
-    _cached: ClassVar[tuple[str, ...]]
-    """Names of the cached properties."""
-
-    _stored: ClassVar[tuple[str, ...]] = ()
-    """Names of expensive cached values that pickles and model files keep."""
-
-    base: Kernel
-    points: Array
-    beta: Array
-    eta: float
-
-    @property
-    def psd(self) -> bool:  # type: ignore[override]
-        """True if the base kernel is positive semi-definite."""
-        return self.base.psd
-
-    @property
-    def takes_sparse(self) -> bool:  # type: ignore[override]
-        """True if the training points are sparse."""
-        return is_sparse(self.points)
-
-    @property
-    def quartic(self) -> float:
-        """The factor c = 1/(4 eta) of the learned part."""
-        return 1.0 / (4.0 * check_real("eta", self.eta, above=0, infinite=True))
-
-    @cached_property
-    def support(self) -> Indices:
-        """The indices of the training points with beta != 0."""
-        return np.flatnonzero(self.beta)
-
-    @property
-    def rank(self) -> int | None:
-        """The rank of F, or None if it requires a decomposition."""
-        return None
-
-    @property
-    def groups(self) -> Indices:
-        """The group of each training point; points of a group with beta = 0 share a row of F."""
-        return np.zeros(len(self.beta), dtype=np.intp)
-
-    @abstractmethod
-    def change_between(self, rows: Indices, columns: Indices) -> Array:
-        """Return F - 1 between training points, shape (len(rows), len(columns))."""
-
-    def adaptation(self) -> AdaptiveMatrix:
-        """Return F on the training points; it is 1 between different parts."""
-        return AdaptiveMatrix(self)
-
-    def _check_pair(self, X: Array, Y: Array) -> None:
-        self.base._check_pair(X, Y)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute and drop all cached values, unless a Gaussian process sets theta."""
-        if name != "theta":
-            for cached in self._cached + self._stored:
-                self.__dict__.pop(cached, None)
-        super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes without values that are cheap to recompute."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in self._cached}
-
-    def _check_loaded(self) -> None:
-        """Drop cached values loaded from a file, except `_stored`."""
-        super()._check_loaded()
-        for cached in self._cached:
-            self.__dict__.pop(cached, None)
-
 
 @dataclass(eq=False, repr=False)
 class HadamardKernel(BaseHadamardKernel):
@@ -267,6 +272,10 @@ class HadamardKernel(BaseHadamardKernel):
         *("_profile_table", "_products"),
     )
     _stored = ("eigenpairs",)
+
+    _form: ClassVar[SavedForm] = {
+        "eigenpairs": Part("f8", ("rows", "rank"), low=-FINITE, high=FINITE, optional=True)
+    }
 
     base: Kernel
     points: Array
@@ -482,25 +491,10 @@ class HadamardKernel(BaseHadamardKernel):
         return self._neighbors.pool(self.beta)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
-        super()._check_loaded()
-        points, beta = check_points(self.points, "points", sparse=True), np.asarray(self.beta)
-        n = points.shape[0]
-        if beta.shape != (n,) or beta.dtype != np.float64 or not np.isfinite(beta).all():
-            raise ValueError(f"expected {n} finite coefficients, got shape {beta.shape}")
-        check_sparse_points(self.base, points)
-        self.base._check_pair(points, points)
-        check_integer("n_neighbors", self.n_neighbors, least=1)
-        check_choice("extension", self.extension, EXTENSIONS)
         self._check_form()
-        if "eigenpairs" in vars(self):
-            pairs = np.asarray(vars(self)["eigenpairs"])
-            fits = pairs.ndim == 2 and len(pairs) == len(self.support) + 2
-            if not (fits and pairs.dtype == np.float64 and np.isfinite(pairs).all()):
-                raise ValueError(
-                    f"expected {len(self.support) + 2} rows of finite eigenpairs, got shape "
-                    f"{pairs.shape}"
-                )
+        pairs, rows = vars(self).get("eigenpairs"), len(self.support) + 2
+        if pairs is not None and len(pairs) != rows:
+            raise ValueError(f"expected {rows} rows of eigenpairs, got {len(pairs)}")
 
 
 @dataclass(eq=False, repr=False)
@@ -530,6 +524,12 @@ class PartitionedKernel(BaseHadamardKernel):
     """
 
     _cached = ("parts", "support", "_index_in_part")
+
+    _form: ClassVar[SavedForm] = {
+        "points": Part("f8", ("points", "coordinates")),
+        "labels": indices("points", below="parts"),
+        "centres": Part("f8", ("parts", "coordinates")),
+    }
 
     base: Kernel
     points: Array
@@ -603,18 +603,3 @@ class PartitionedKernel(BaseHadamardKernel):
             part = self.parts[p].change_between(index[rows[i]], index[columns[j]])
             change[np.ix_(i, j)] = part
         return change
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
-        super()._check_loaded()
-        points = check_points(self.points, "points")
-        centres = check_points(self.centres, "centres", n_features=points.shape[1])
-        labels = np.asarray(self.labels)
-        if labels.shape != (len(points),) or not np.issubdtype(labels.dtype, np.integer):
-            raise ValueError(
-                f"expected {len(points)} labels, got shape {labels.shape} of type {labels.dtype}"
-            )
-        invalid = labels[(labels < 0) | (labels >= len(centres))]
-        if invalid.size:
-            raise ValueError(f"expected labels from 0 to {len(centres) - 1}, got {invalid[0]}")
-        self._build_part(self.points, self.beta)._check_loaded()

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.form import SavedForm, shown
 from pliant.core.state import reads
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
     automatic,
-    check_real,
     moderate_number,
     one_of,
     optional,
@@ -55,6 +55,10 @@ class BaseHadamard(BaseSVM):
     _settings: ClassVar = {"partition": partition_settings}
     _drawings = frozenset({"adaptation"})
     _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
+    _form: ClassVar[SavedForm] = {
+        "eta_": real_number(above=0, infinite=True),
+        "step_history_": shown("checks"),
+    }
 
     kernel: KernelLike = field(default="gaussian", kw_only=False)
     gamma: Gamma = "scale"
@@ -125,13 +129,7 @@ class BaseHadamard(BaseSVM):
         return details
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
         for fitted in getattr(self, "estimators_", [self]):
-            n_support = len(fitted.kernel_.support)
-            if n_support != len(fitted.dual_coef_):
-                raise ValueError(
-                    f"expected {n_support} support points, as in the kernel, got "
-                    f"{len(fitted.dual_coef_)}"
-                )
-            check_real("eta_", fitted.eta_, above=0, infinite=True)
-            np.asarray(fitted.gap_history_, dtype=np.float64)  # raises unless numeric; nan is valid
+            n, m = len(fitted.kernel_.support), len(fitted.dual_coef_)
+            if n != m:
+                raise ValueError(f"expected {n} support points, as in the kernel, got {m}")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.form import SavedForm
 from pliant.core.validation import (
     Constraint,
     automatic,
     check_flag,
-    check_parameters,
     one_of,
     real_number,
 )
@@ -54,12 +54,10 @@ class LABRBFAlgorithm(BaseEstimator):
         "initial_bandwidth": automatic(real_number(above=0), named=True),
         "dtype": one_of(("float32", "float64")),
     }
+    _form: ClassVar[SavedForm] = _constraints
 
     objective: Literal["mixed", "ridge", "evidence"] = "mixed"
     linear: bool | Literal["auto"] = "auto"
     shrinkage: float | Literal["auto"] = "auto"
     initial_bandwidth: float | Literal["auto"] = "auto"
     dtype: Literal["float32", "float64"] = "float32"
-
-    def _check_loaded(self) -> None:
-        check_parameters(self)

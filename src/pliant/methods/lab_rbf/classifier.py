@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from pliant.core import process
 from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
 from pliant.core.estimators import ClassifierMixin, check_is_fitted
+from pliant.core.form import Labels, SavedForm
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
@@ -110,6 +111,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
 
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
+    _form: ClassVar[SavedForm] = {"classes_": Labels("classes", least=2)}
     classes_: npt.NDArray[Any] = field(init=False)
 
     @blas_limited
@@ -317,12 +319,6 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         """
         best = class_scores(self._expand(X)).argmax(axis=1)
         return np.asarray(self.classes_[best])
-
-    def _check_loaded(self) -> None:
-        classes = np.asarray(self.classes_)
-        if classes.ndim != 1 or len(classes) < 2 or len(np.unique(classes)) != len(classes):
-            raise ValueError(f"expected at least two distinct classes_, got {classes!r:.80}")
-        super()._check_loaded()
 
 
 def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:

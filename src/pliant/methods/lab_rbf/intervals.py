@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from pliant.core import process
 from pliant.core.estimators import BaseEstimator
+from pliant.core.form import POSITIVE, Object, SavedForm, numbers
 from pliant.core.typing import Array
-from pliant.core.validation import check_vector
 from pliant.methods.lab_rbf import constants
 
 if not process.BARE:  # what a fit needs
@@ -45,12 +45,25 @@ class LABRBFErrorModel(BaseEstimator):
         True if the errors come from calibration rows.
     """
 
+    _form: ClassVar[SavedForm] = {
+        "unit, noise": numbers("outputs", low=POSITIVE),
+        "ratio": numbers("outputs", low=0.0),
+        "errors": numbers("errors", "outputs", order=np.less_equal, least=1),
+        "weights": numbers("errors", "outputs", low=0.0, optional=True),
+        "exact": Object(bool),
+    }
+
     unit: Array
     noise: Array
     ratio: Array
     errors: Array
     weights: Array | None
     exact: bool
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return self.errors.shape[1]
 
     def calibrated(self, errors: Array, spread: Array) -> Self:
         """Return a copy with calibration errors; both arguments have shape (n, n_outputs)."""
@@ -88,23 +101,6 @@ class LABRBFErrorModel(BaseEstimator):
             return np.stack([self.quantile(p) for p in probabilities])
         n = len(self.errors)
         return self.errors if n <= 199 else self.errors[(probabilities * n).astype(np.intp)]
-
-    def _check_loaded(self) -> None:
-        errors = np.asarray(self.errors)
-        if errors.dtype != np.float64 or errors.ndim != 2 or not len(errors):
-            raise ValueError(f"expected errors of shape (n, n_outputs), got {errors.shape}")
-        q = errors.shape[1]
-        for name in ("unit", "noise", "ratio"):
-            least = check_vector(name, getattr(self, name), q).min()
-            if least < 0 or (name != "ratio" and least == 0):
-                raise ValueError(f"expected unit > 0, noise > 0 and ratio >= 0, got {least:g}")
-        if not (errors[:-1] <= errors[1:]).all() or not (errors < np.inf).all():
-            raise ValueError("expected each column of errors sorted, without nan or inf")
-        weights = self.weights
-        if weights is not None and (np.shape(weights) != errors.shape or np.min(weights) < 0):
-            raise ValueError(f"expected weights >= 0 of shape {errors.shape}")
-        if not isinstance(self.exact, bool):
-            raise ValueError(f"expected exact True or False, got {self.exact!r:.80}")
 
 
 def fit_error_model(

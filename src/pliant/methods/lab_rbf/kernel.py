@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
+from pliant.core.form import Object, Part, SavedForm, indices, numbers
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_choice, check_points, check_vector
+from pliant.core.validation import check_choice, one_of
 from pliant.kernels.base import Kernel, _Wrapped
 from pliant.kernels.standard import Gaussian, Matern
 from pliant.methods.lab_rbf.constants import MIN_HALF_RANGE, MIN_SKEWNESS, WARP_BOUND
@@ -93,6 +94,106 @@ PROFILES: dict[str, Profile] = {
 """Profiles by name."""
 
 
+WARPS = ("raw", "log", "asinh")
+"""Transforms of a feature: x, log(x + offset), asinh((x - offset) / width)."""
+
+
+@dataclass(eq=False, repr=False)
+class Warp(BaseEstimator):
+    """Transform u(x) of the features, scaled to [-1, 1] over the training points.
+
+    Parameters
+    ----------
+    kinds : array of int of shape (n_features,)
+        Index of each feature's transform in `WARPS`.
+    offsets, widths : arrays of shape (n_features,)
+        Parameters of the transforms.
+    centres, slopes : arrays of shape (n_features,)
+        u = (transformed x - centre) * slope; the slope of a constant feature is 0.
+    mixing : array of shape (n_features, n_features), optional
+        Matrix A of a linear map that follows: the result is A'u(x).
+    """
+
+    _form: ClassVar[SavedForm] = {
+        "kinds": indices("features", high=len(WARPS) - 1),
+        "offsets, widths, centres, slopes": numbers("features"),
+        "mixing": Part("number", ("features", "features"), optional=True),
+    }
+
+    kinds: Indices
+    offsets: Array
+    widths: Array
+    centres: Array
+    slopes: Array
+    mixing: Array | None = None
+
+    @classmethod
+    def learn(cls, X: Array, kind: str = "raw") -> Self:
+        """Fit the transform to points.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        kind : {"raw", "log", "asinh"}, default="raw"
+            Transform of skewed features; "log" does not transform features with negative values.
+        """
+        d = X.shape[1]
+        check_choice("kind", kind, WARPS)
+        warp = cls(np.zeros(d, dtype=np.intp), np.zeros(d), np.ones(d), np.zeros(d), np.ones(d))
+        low, high = _transformed_range(warp, X)
+        if kind != "raw":
+            sample = np.asarray(X[:: max(1, len(X) // 20_000)], dtype=np.float64)
+            for j in np.flatnonzero(np.abs(skewness(sample)) > MIN_SKEWNESS):
+                x = sample[:, j]
+                if len(np.unique(x)) <= 5:  # skip counts and categories
+                    continue
+                parameters = _fit_log(x, low[j]) if kind == "log" else _fit_asinh(x)
+                if parameters is not None:
+                    warp.kinds[j], (warp.offsets[j], warp.widths[j]) = WARPS.index(kind), parameters
+            low, high = _transformed_range(warp, X)
+        half = (high - low) / 2
+        warp.centres = low + half
+        warp.slopes = np.divide(1.0, half, out=np.zeros(d), where=half > MIN_HALF_RANGE)
+        return warp
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.slopes)
+
+    @property
+    def affine(self) -> bool:
+        """True if each feature is shifted and scaled only."""
+        return self.mixing is None and not np.any(self.kinds)
+
+    def key(self) -> bytes:
+        """Serialise the transform: equal transforms have equal bytes."""
+        mixing = np.zeros(0) if self.mixing is None else self.mixing
+        parts = (self.kinds, self.offsets, self.widths, self.centres, self.slopes, mixing)
+        return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in parts)
+
+    def __call__(self, X: npt.ArrayLike) -> Array:
+        """Compute u(x) for each row, float64, shape (n_samples, n_features)."""
+        scaled = (self._transform(np.asarray(X)) - self.centres) * self.slopes
+        nonlinear = np.flatnonzero(self.kinds)
+        scaled[:, nonlinear] = scaled[:, nonlinear].clip(-WARP_BOUND, WARP_BOUND)
+        return scaled if self.mixing is None else scaled @ self.mixing
+
+    def flat(self, X: Array) -> Mask:
+        """Return a mask of the entries of X where the transformed feature is clipped."""
+        outside = (self.kinds > 0) & (np.abs(self(X)) >= WARP_BOUND)
+        return np.asarray(outside | ((self.kinds == WARPS.index("log")) & (X < 0)))
+
+    def _transform(self, X: Array) -> Array:
+        """Transform the features, without scaling to [-1, 1]."""
+        scaled = np.array(X, dtype=np.float64)
+        for j in np.flatnonzero(self.kinds == WARPS.index("log")):
+            scaled[:, j] = np.log(np.maximum(scaled[:, j], 0.0) + self.offsets[j])
+        for j in np.flatnonzero(self.kinds == WARPS.index("asinh")):
+            scaled[:, j] = np.arcsinh((scaled[:, j] - self.offsets[j]) / self.widths[j])
+        return scaled
+
+
 @dataclass(eq=False, repr=False)
 class LocalRBFKernel(Kernel):
     """k(t, c_i) = h(|theta_i o (t - c_i)|^2) with bandwidths theta_i for each centre c_i.
@@ -121,24 +222,27 @@ class LocalRBFKernel(Kernel):
     symmetric = False
     psd = False
 
+    _form: ClassVar[SavedForm] = {
+        "centres": Part("number", ("centres", "features")),
+        "bandwidths": Part("number", ("centres", "features"), low=0.0),
+        "profile": one_of(PROFILES),
+        "warp": Object(Warp, sizes={"n_features": "features"}, optional=True),
+    }
+
     centres: Array
     bandwidths: Array
     profile: str = "gaussian"
     warp: Warp | None = None
 
-    def _check_loaded(self) -> None:
-        centres = check_points(self.centres, "centres")
-        bandwidths = check_points(self.bandwidths, "bandwidths")
-        if bandwidths.shape != centres.shape or (bandwidths < 0).any():
-            raise ValueError(
-                f"expected bandwidths >= 0 of shape {centres.shape}, got {bandwidths.shape}"
-            )
-        check_choice("profile", self.profile, PROFILES)
-        warp: object = self.warp
-        if warp is None:
-            return
-        if not isinstance(warp, Warp) or warp.slopes.shape != centres.shape[1:]:
-            raise ValueError(f"expected warp to be a Warp of {centres.shape[1]} features")
+    @property
+    def n_centres(self) -> int:
+        """Number of centres."""
+        return len(self.centres)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return np.shape(self.centres)[1]
 
     def _check_pair(self, X: Array, Y: Array) -> None:
         super()._check_pair(X, Y)
@@ -223,6 +327,10 @@ class JoinedRBFKernel(Kernel):
     symmetric = False
     psd = False
 
+    _form: ClassVar[SavedForm] = {
+        "parts": Object(LocalRBFKernel, axis="parts", sizes={"n_features": "features"})
+    }
+
     def __init__(self, parts: list[LocalRBFKernel]) -> None:
         self.parts = parts
 
@@ -246,15 +354,6 @@ class JoinedRBFKernel(Kernel):
     def _diagonal(self, X: Array) -> Array:
         self._check_pair(X, X)
         return np.ones(len(X))
-
-    def _check_loaded(self) -> None:
-        parts: object = self.parts
-        if not isinstance(parts, list) or not parts:
-            raise ValueError(f"expected parts to be a list of kernels, got {parts!r:.80}")
-        for part in parts:
-            if not isinstance(part, LocalRBFKernel):
-                raise ValueError(f"expected parts to be LocalRBFKernel, got {part!r:.80}")
-            part._check_loaded()
 
 
 def refuse_second_argument(centres: Array, got: str) -> NoReturn:
@@ -283,105 +382,6 @@ def centre_products(W: Array, C: Array) -> Array:
     return w
 
 
-WARPS = ("raw", "log", "asinh")
-"""Transforms of a feature: x, log(x + offset), asinh((x - offset) / width)."""
-
-
-@dataclass(eq=False, repr=False)
-class Warp(BaseEstimator):
-    """Transform u(x) of the features, scaled to [-1, 1] over the training points.
-
-    Parameters
-    ----------
-    kinds : array of int of shape (n_features,)
-        Index of each feature's transform in `WARPS`.
-    offsets, widths : arrays of shape (n_features,)
-        Parameters of the transforms.
-    centres, slopes : arrays of shape (n_features,)
-        u = (transformed x - centre) * slope; the slope of a constant feature is 0.
-    mixing : array of shape (n_features, n_features), optional
-        Matrix A of a linear map that follows: the result is A'u(x).
-    """
-
-    kinds: Indices
-    offsets: Array
-    widths: Array
-    centres: Array
-    slopes: Array
-    mixing: Array | None = None
-
-    @classmethod
-    def learn(cls, X: Array, kind: str = "raw") -> Self:
-        """Fit the transform to points.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        kind : {"raw", "log", "asinh"}, default="raw"
-            Transform of skewed features; "log" does not transform features with negative values.
-        """
-        d = X.shape[1]
-        check_choice("kind", kind, WARPS)
-        warp = cls(np.zeros(d, dtype=np.intp), np.zeros(d), np.ones(d), np.zeros(d), np.ones(d))
-        low, high = _transformed_range(warp, X)
-        if kind != "raw":
-            sample = np.asarray(X[:: max(1, len(X) // 20_000)], dtype=np.float64)
-            for j in np.flatnonzero(np.abs(skewness(sample)) > MIN_SKEWNESS):
-                x = sample[:, j]
-                if len(np.unique(x)) <= 5:  # skip counts and categories
-                    continue
-                parameters = _fit_log(x, low[j]) if kind == "log" else _fit_asinh(x)
-                if parameters is not None:
-                    warp.kinds[j], (warp.offsets[j], warp.widths[j]) = WARPS.index(kind), parameters
-            low, high = _transformed_range(warp, X)
-        half = (high - low) / 2
-        warp.centres = low + half
-        warp.slopes = np.divide(1.0, half, out=np.zeros(d), where=half > MIN_HALF_RANGE)
-        return warp
-
-    def _check_loaded(self) -> None:
-        d = len(np.atleast_1d(self.slopes))
-        for name in ("offsets", "widths", "centres", "slopes"):
-            check_vector(name, getattr(self, name), d)
-        kinds = np.asarray(self.kinds)
-        if kinds.shape != (d,) or not np.isin(kinds, range(len(WARPS))).all():
-            raise ValueError(f"expected kinds of shape ({d},), each an index into {WARPS}")
-        if self.mixing is not None and check_points(self.mixing, "mixing").shape != (d, d):
-            raise ValueError(f"expected mixing of shape ({d}, {d}), got {self.mixing.shape}")
-
-    @property
-    def affine(self) -> bool:
-        """True if each feature is shifted and scaled only."""
-        return self.mixing is None and not np.any(self.kinds)
-
-    def key(self) -> bytes:
-        """Serialise the transform: equal transforms have equal bytes."""
-        mixing = np.zeros(0) if self.mixing is None else self.mixing
-        parts = (self.kinds, self.offsets, self.widths, self.centres, self.slopes, mixing)
-        return b"".join(np.asarray(part, dtype=np.float64).tobytes() for part in parts)
-
-    def __call__(self, X: npt.ArrayLike) -> Array:
-        """Compute u(x) for each row, float64, shape (n_samples, n_features)."""
-        scaled = (self._transform(np.asarray(X)) - self.centres) * self.slopes
-        nonlinear = np.flatnonzero(self.kinds)
-        scaled[:, nonlinear] = scaled[:, nonlinear].clip(-WARP_BOUND, WARP_BOUND)
-        return scaled if self.mixing is None else scaled @ self.mixing
-
-    def flat(self, X: Array) -> Mask:
-        """Return a mask of the entries of X where the transformed feature is clipped."""
-        outside = (self.kinds > 0) & (np.abs(self(X)) >= WARP_BOUND)
-        return np.asarray(outside | ((self.kinds == WARPS.index("log")) & (X < 0)))
-
-    def _transform(self, X: Array) -> Array:
-        """Transform the features, without scaling to [-1, 1]."""
-        scaled = np.array(X, dtype=np.float64)
-        for j in np.flatnonzero(self.kinds == WARPS.index("log")):
-            scaled[:, j] = np.log(np.maximum(scaled[:, j], 0.0) + self.offsets[j])
-        for j in np.flatnonzero(self.kinds == WARPS.index("asinh")):
-            scaled[:, j] = np.arcsinh((scaled[:, j] - self.offsets[j]) / self.widths[j])
-        return scaled
-
-
 class Mapped(_Wrapped):
     """Kernel of transformed features: k(x, y) = kernel(u(x), u(y)).
 
@@ -394,6 +394,8 @@ class Mapped(_Wrapped):
     """
 
     takes_sparse = False
+
+    _form: ClassVar[SavedForm] = {"warp": Object(Warp)}
 
     def __init__(self, kernel: Kernel, warp: Warp) -> None:
         self.kernel = kernel
@@ -413,11 +415,6 @@ class Mapped(_Wrapped):
                 f"expected points with the {len(self.warp.slopes)} features of the warp, "
                 f"got {X.shape[1]}"
             )
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if not isinstance(self.warp, Warp):
-            raise ValueError(f"expected warp to be a Warp, got {type(self.warp).__name__}")
 
 
 def _transformed_range(warp: Warp, X: Array) -> tuple[Array, Array]:

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Literal, NamedTuple, Self, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.random import RandomState
 
 from pliant.core import process
 from pliant.core.estimators import BaseEstimator
+from pliant.core.form import Object, Part, SavedForm, indices, numbers, shown
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_integer, check_points, check_real, check_row_numbers
+from pliant.core.validation import integer, real_number
 from pliant.methods.lab_rbf.constants import TINY
 from pliant.methods.lab_rbf.kernel import (
     PROFILES,
@@ -237,9 +238,36 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
         Standard deviations of the transformed features.
     """
 
+    _form: ClassVar[SavedForm] = {
+        "kernel_": Object(LocalRBFKernel, sizes={"n_centres": "support", "n_features": "features"}),
+        "support_": indices("support"),
+        "n_learned_": integer(least=0),
+        "dual_coef_": Part("number", ("support", "outputs")),
+        "linear_coef_": numbers("features", "outputs"),
+        "intercept_": numbers("outputs"),
+        "warp_": Object(Warp, sizes={"n_features": "features"}),
+        "limits_": numbers(2, "features"),
+        "linear_": Object(bool),
+        "alpha_": real_number(above=0),
+        "log_penalty_": real_number(),
+        "objective_history_": shown("steps"),
+        "changes_, deviations_": numbers("features"),
+        "support_slopes_": numbers("support", "features"),
+    }
+
     changes_: Array
     support_slopes_: Array
     deviations_: Array
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.kernel_.n_features
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.intercept_)
 
     @classmethod
     def build(cls, basis: LearnedBasis, coefficients: Coefficients, X: Array) -> Self:
@@ -264,26 +292,6 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
     def relevance(self) -> Array:
         """Return each feature's share of the sum of `changes_`, shape (n_features,)."""
         return np.asarray(self.changes_ / max(float(self.changes_.sum()), TINY))
-
-    def _check_loaded(self) -> None:
-        parts: tuple[object, object] = (self.kernel_, self.warp_)
-        if not isinstance(parts[0], LocalRBFKernel) or not isinstance(parts[1], Warp):
-            raise ValueError("expected kernel_ to be a LocalRBFKernel and warp_ to be a Warp")
-        m, d = self.kernel_.centres.shape
-        q = check_points(self.dual_coef_, "dual_coef_").shape[1]
-        shapes = {"dual_coef_": (m, q), "linear_coef_": (d, q), "intercept_": (q,)}
-        shapes |= {"limits_": (2, d), "support_": (m,), "support_slopes_": (m, d), "changes_": (d,)}
-        shapes |= {"deviations_": (d,), "log_penalty_": ()}
-        for name, shape in shapes.items():
-            value = np.asarray(getattr(self, name))
-            numeric = value.dtype.kind in "iuf"
-            if value.shape != shape or not numeric or not np.isfinite(value).all():
-                raise ValueError(f"expected finite {name} of shape {shape}, got {value.shape}")
-        if self.warp_.slopes.shape != (d,) or not isinstance(self.linear_, bool):
-            raise ValueError(f"expected warp_ with {d} features, and linear_ True or False")
-        check_row_numbers("support_", self.support_)
-        check_integer("n_learned_", self.n_learned_, least=0)
-        check_real("alpha_", self.alpha_, above=0)
 
 
 def squared_slopes(terms: Terms, c: Array) -> Array:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,15 @@ from pliant.core import process
 from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin, check_is_fitted
+from pliant.core.form import POSITIVE, Object, Part, SavedForm, Size, indices, numbers
 from pliant.core.state import reads
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
+    check_flag,
     check_integer,
     check_targets,
     check_varies,
-    check_vector,
     validate_data,
 )
 from pliant.kernels.base import Kernel, WeightedSum
@@ -105,6 +106,17 @@ class LABRBFModel(BaseEstimator):
     _held_out: HeldOut | None = None  # of the last fit, in the process that trained the model
 
     n_jobs: int | None
+    _form: ClassVar[SavedForm] = {
+        "members_": Object(
+            LABRBFMember,
+            axis="members",
+            sizes={"n_features": "features", "n_outputs": "outputs"},
+        ),
+        "_n_outputs": Size("outputs", least=1),
+        "weights_": Part("number", ("members",), low=0.0, total=1.0),
+        "correlated_features_": indices("pairs", 2, below="features"),
+    }
+
     members_: list[LABRBFMember]
     weights_: Array
     n_iter_: int
@@ -389,20 +401,15 @@ class LABRBFModel(BaseEstimator):
         """Names of the plots available for the model."""
         return frozenset({"bandwidths", "relevance"})
 
-    def _check_loaded(self) -> None:
-        members: object = self.members_
-        if not isinstance(members, list) or not all(isinstance(m, LABRBFMember) for m in members):
-            raise ValueError("expected members_ to be a list of LABRBFMember")
-        weights = check_vector("weights_", self.weights_, len(members))
-        if weights.min() < 0 or not abs(weights.sum() - 1.0) < 1e-6:
-            raise ValueError(f"expected weights_ >= 0 with the sum 1, got {weights!r:.80}")
-        shape = self.n_features_in_, self._n_outputs
-        if {(m.kernel_.centres.shape[1], len(m.intercept_)) for m in members} != {shape}:
-            raise ValueError(f"expected members with {shape[0]} features and {shape[1]} outputs")
-
 
 class RegressionModel(MultiOutputMixin, RegressorMixin, LABRBFModel):
     """Fitted LAB-RBF regressor."""
+
+    _form: ClassVar[SavedForm] = {
+        "single_output_": check_flag,
+        "target_unit_": numbers("outputs", low=POSITIVE, optional=True),
+        "target_low_, target_high_": numbers("outputs"),
+    }
 
     target_low_: Array
     target_high_: Array
@@ -444,15 +451,9 @@ class RegressionModel(MultiOutputMixin, RegressorMixin, LABRBFModel):
         return self._squeeze(predicted.clip(self.target_low_, self.target_high_))
 
     def _check_loaded(self) -> None:
-        unit, single = self.target_unit_, self.single_output_
-        if unit is not None and not check_vector("target_unit_", unit, self.n_outputs_).min() > 0:
-            raise ValueError(f"expected target_unit_ > 0 or None, got {unit!r:.80}")
-        if single not in (False, self.n_outputs_ == 1):
-            raise ValueError(f"expected single_output_ True or False, got {single!r:.80}")
-        super()._check_loaded()
-        low = check_vector("target_low_", self.target_low_, self.n_outputs_)
-        high = check_vector("target_high_", self.target_high_, self.n_outputs_)
-        if not (low <= high).all():
+        if self.single_output_ and self.n_outputs_ != 1:
+            raise ValueError(f"expected single_output_ False for {self.n_outputs_} outputs")
+        if not (self.target_low_ <= self.target_high_).all():
             raise ValueError("expected target_low_ <= target_high_")
 
 

@@ -28,6 +28,7 @@ from pliant.core import process
 from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
 from pliant.core.estimators import check_is_fitted
+from pliant.core.form import Object, SavedForm
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
@@ -118,6 +119,9 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
 
     calibration: float | None = None
 
+    _form: ClassVar[SavedForm] = {
+        "error_model_": Object(LABRBFErrorModel, sizes={"n_outputs": "outputs"}, optional=True)
+    }
     error_model_: LABRBFErrorModel | None = field(init=False)
 
     @blas_limited
@@ -450,10 +454,3 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         order = check_random_state(self.random_state).permutation(n)
         reserved, rest = np.sort(order[:n_reserved]), np.sort(order[n_reserved:])
         return table.rows(rest), table.rows(reserved)
-
-    def _check_loaded(self) -> None:
-        errors: object = self.error_model_
-        shape = np.shape(getattr(errors, "errors", ()))
-        if errors is not None and shape[1:] != (self.n_outputs_,):
-            raise ValueError(f"expected error_model_ with {self.n_outputs_} outputs, or None")
-        super()._check_loaded()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pliant.core.form import Object, SavedForm, numbers
 from pliant.core.state import reads
 from pliant.core.validation import (
     Constraint,
@@ -38,6 +39,12 @@ class BaseMKL(BaseSVM):
         *("weights_", "objective_", "lower_bound_", "dual_gap_"),
         *("objective_history_", "gap_history_"),
     )
+
+    _form: ClassVar[SavedForm] = {
+        "kernels_": Object(Kernel, axis="kernels"),
+        "weights_": numbers("kernels"),
+    }
+    _form_of_pairs: ClassVar[SavedForm] = {**_form, "kernel_": Object(Kernel)}
 
     kernels: Any = "auto"
     _: KW_ONLY
@@ -84,14 +91,8 @@ class BaseMKL(BaseSVM):
         return {"kernels": int(np.count_nonzero(self.weights_))}
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
-        kernels = self.kernels_
-        if not isinstance(kernels, list) or not all(isinstance(each, Kernel) for each in kernels):
-            raise ValueError("expected kernels_ to be a list of kernels")
         for fitted in [self, *getattr(self, "estimators_", [])]:
             weights, kernel = np.asarray(fitted.weights_), fitted.kernel_
-            if weights.shape != (len(kernels),):
-                raise ValueError(f"expected weights_ to have one weight per kernel, {len(kernels)}")
             summed = kernel.weights if isinstance(kernel, WeightedSum) else np.empty(0)
             if not np.array_equal(summed, weights[weights != 0.0]):
                 raise ValueError("expected kernel_ to be the sum with the weights in weights_")

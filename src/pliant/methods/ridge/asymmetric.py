@@ -13,15 +13,14 @@ from scipy.linalg.lapack import dgecon, dgetrf
 
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin, check_is_fitted
+from pliant.core.form import Part, SavedForm, numbers, shown
 from pliant.core.linalg import scale_rows
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     Constraint,
-    check_finite,
     check_parameters,
-    check_points,
     check_targets,
     check_weights,
     moderate_number,
@@ -29,7 +28,7 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel, check_sparse_points
+from pliant.kernels.base import Kernel, KernelOn
 from pliant.kernels.standard import Gamma, KernelLike, as_kernel, takes_sparse_points
 from pliant.methods.summary import FunctionSummary, Summary
 
@@ -117,6 +116,15 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"alpha": moderate_number()}
     """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
+
+    _form: ClassVar[SavedForm] = {
+        "kernel_": KernelOn("support_vectors_", optional=True),
+        "support_vectors_": Part("f8", ("vectors", "features"), sparse=True, optional=True),
+        "dual_coef_, second_dual_coef_": numbers("vectors", "outputs", flat=True),
+        "intercept_": numbers("outputs", scalar=True),
+        "residuals_, second_residuals_": shown("vectors", "outputs", flat=True),
+        "multipliers_, second_multipliers_": shown("vectors", "outputs", flat=True),
+    }
 
     kernel_: Kernel | None
     support_vectors_: Array | None
@@ -250,8 +258,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return tags
 
     def _check_loaded(self) -> None:
-        check_expansion(self, "dual_coef_")
-        check_expansion(self, "second_dual_coef_")
+        if self.kernel_ is None and len(self.dual_coef_) != self.n_features_in_:
+            raise ValueError(f"expected {self.n_features_in_} rows in dual_coef_")
 
 
 def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
@@ -276,23 +284,3 @@ def _factors(gram: Array, root: Array, alpha: float) -> tuple[Any, float]:
         text = f"{problem}, so few digits of the solution are correct; {hint}"
         warnings.warn(text, LinAlgWarning, stacklevel=stack_level())
     return (lu, pivots), condition
-
-
-def check_expansion(model: Any, name: str) -> None:
-    """Raise ValueError if attributes loaded from a file are not a valid kernel expansion.
-
-    `name` is the attribute with the coefficients. If `kernel_` is None, there are no vectors.
-    """
-    rows = model.n_features_in_
-    if model.kernel_ is not None:
-        vectors = check_points(model.support_vectors_, "support_vectors_", rows, sparse=True)
-        rows = vectors.shape[0]
-        if not isinstance(model.kernel_, Kernel):
-            raise ValueError(f"expected a kernel, got {type(model.kernel_).__name__}")
-        check_sparse_points(model.kernel_, vectors)
-    shape = np.shape(getattr(model, name))
-    if shape[:1] != (rows,) or len(shape) > 2:
-        raise ValueError(f"expected {rows} rows in {name}, got shape {shape}")
-    if np.shape(model.intercept_) not in ((), shape[1:]):
-        raise ValueError(f"expected one intercept_ per output of {name}")
-    check_finite(model, (name, "intercept_"))

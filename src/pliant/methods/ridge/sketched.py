@@ -24,6 +24,7 @@ from pliant.core.estimators import (
     RegressorMixin,
     check_is_fitted,
 )
+from pliant.core.form import Part, SavedForm, indices, numbers
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.sparse import as_csr, is_sparse
 from pliant.core.state import reads, trains
@@ -50,9 +51,8 @@ from pliant.core.validation import (
     stack_level,
     validate_data,
 )
-from pliant.kernels.base import Kernel
+from pliant.kernels.base import Kernel, KernelOn
 from pliant.kernels.standard import Gamma, KernelLike, as_kernel, takes_sparse_points
-from pliant.methods.ridge.asymmetric import check_expansion
 from pliant.methods.ridge.problem import (
     CentreFactor,
     Centres,
@@ -116,6 +116,14 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         "verbose": check_flag,
     }
     """Constraints on the parameters except kernel and gamma, which `as_kernel` checks."""
+
+    _form: ClassVar[SavedForm] = {
+        "kernel_": KernelOn("support_vectors_"),
+        "support_": indices("vectors", optional=True),
+        "support_vectors_": Part("number", ("vectors", "features"), sparse=True),
+        "dual_coef_": numbers("vectors", "outputs", flat=True),
+        "intercept_": numbers("outputs", scalar=True),
+    }
 
     objective_: float = field(init=False)
     gap_: float = field(init=False)
@@ -359,10 +367,6 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         tags.input_tags.sparse = takes_sparse_points(self.kernel)
         return tags
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
-        check_expansion(self, "dual_coef_")
-
 
 def _largest_ratio(numerators: Array, denominators: Array) -> float:
     """Return the largest ratio, with 0 for a denominator of 0."""
@@ -599,11 +603,6 @@ class SketchedKernelRidgeClassifier(ClassifierMixin, BaseSketched):
         return np.asarray(self.classes_[codes])
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
-        classes: Any = self.classes_
-        columns = np.shape(self.dual_coef_)[1:]
-        if len(classes) < 2 or columns != (() if len(classes) == 2 else (len(classes),)):
-            raise ValueError(
-                f"expected dual_coef_ for {len(classes)} classes, at least 2, got shape "
-                f"{np.shape(self.dual_coef_)}"
-            )
+        k, columns = len(self.classes_), np.shape(self.dual_coef_)[1:]
+        if k < 2 or columns != (() if k == 2 else (k,)):
+            raise ValueError(f"expected dual_coef_ for {k} classes, at least 2, got {columns}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from pliant.core.eigen import top_eigenpairs
+from pliant.core.form import Part, SavedForm, numbers
 from pliant.core.typing import Array
-from pliant.core.validation import check_points, check_vector
 from pliant.methods.supervised.learner import LogDetKernel
 
 
@@ -22,6 +23,12 @@ class Components:
     centred. `coefficients`, shape (n, r), has one column per component. `variances`, shape (r,),
     holds the sums of squares of f over the training points, in descending order.
     """
+
+    _form: ClassVar[SavedForm] = {
+        "centre": numbers("inputs"),
+        "coefficients": Part("number", ("inputs", "components")),
+        "variances": numbers("components"),
+    }
 
     centre: Array
     coefficients: Array
@@ -58,12 +65,6 @@ class Components:
     def __call__(self, inputs: Array) -> Array:
         """Return f for each row s(x) of `inputs`, shape (n_samples, n_components)."""
         return np.asarray((inputs - self.centre) @ self.coefficients)
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes read from a file are inconsistent."""
-        n, r = check_points(self.coefficients, "coefficients").shape
-        check_vector("centre", self.centre, n)
-        check_vector("variances", self.variances, r)
 
 
 def leading_eigenpairs(matrix: Array, n_components: int, rounding: float) -> tuple[Array, Array]:

@@ -18,6 +18,7 @@ from pliant.core.estimators import (
     check_is_fitted,
     clone,
 )
+from pliant.core.form import Object, SavedForm
 from pliant.core.sparse import row_keys
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
@@ -151,6 +152,11 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     betas: Sequence[float] | None = None
     center: bool = True
     random_state: Any = None
+    _form: ClassVar[SavedForm] = {
+        "learner_": Object(KernelLearner),
+        "components_": Object(Components),
+    }
+
     strength_: float = field(init=False)
     beta_: float = field(init=False)
 
@@ -329,9 +335,3 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         inner = get_tags(learner).input_tags
         tags.input_tags.pairwise, tags.input_tags.sparse = inner.pairwise, inner.sparse
         return tags
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes read from a file are inconsistent."""
-        check_learner(self.learner_)
-        if not isinstance(self.components_, Components):
-            raise ValueError(f"expected Components, got {self.components_!r:.100}")

@@ -17,6 +17,7 @@ from pliant.core.estimators import (
     check_is_fitted,
     clone,
 )
+from pliant.core.form import Labels, Object, Part, SavedForm
 from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
@@ -26,12 +27,11 @@ from pliant.core.validation import (
     check_gram,
     check_labels,
     check_parameters,
-    check_points,
     check_random_state,
-    check_real,
     check_weights,
     plain,
     positive_rows,
+    real_number,
     validate_data,
     where_equal,
 )
@@ -112,6 +112,13 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
     machine: Any = None
     unlabeled: object = None
     random_state: Any = None
+    _form: ClassVar[SavedForm] = {
+        "learner_": Object(KernelLearner),
+        "machine_": Object(BaseEstimator, sizes={"n_features_in_": "labelled"}),
+        "scale_": real_number(above=0),
+        "support_vectors_": Part("f8", ("labelled", "coordinates"), sparse=True),
+        "classes_": Labels("classes"),
+    }
     classes_: npt.NDArray[Any] = field(init=False)
 
     def _machine(self) -> Any:
@@ -275,15 +282,6 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         inner = get_tags(learner).input_tags
         tags.input_tags.pairwise, tags.input_tags.sparse = inner.pairwise, inner.sparse
         return tags
-
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes read from a file are inconsistent."""
-        check_real("scale_", self.scale_, above=0)
-        n = check_points(self.support_vectors_, "support_vectors_", sparse=True).shape[0]
-        width = getattr(self.machine_, "n_features_in_", None)  # machine_ may be any object
-        if width != n:
-            raise ValueError(f"expected machine_ to take {n} kernel values, got {width}")
-        check_learner(self.learner_)
 
     @available_if(_has("decision_function"))
     @reads

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import ConvergenceWarning
+from pliant.core.form import SavedForm, indices, shown
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.state import reads
 from pliant.core.typing import Array, Indices
@@ -149,6 +150,12 @@ class LogDetLearner(CallbackSupport, KernelLearner):
         "tol": real_number(above=0),
         "max_iter": integer(least=1),
         "verbose": check_flag,
+    }
+
+    _form: ClassVar[SavedForm] = {
+        "pairs_": indices("pairs", 2, below="points"),
+        "signs_, duals_": shown("pairs"),
+        "objective_history_, gap_history_": shown("checks"),
     }
 
     kernel: KernelLike = "gaussian"

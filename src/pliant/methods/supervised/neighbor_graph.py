@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from pliant.core.eigen import last_eigenpairs
+from pliant.core.form import POSITIVE, Part, SavedForm, numbers
 from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_integer, check_points, check_real, check_vector
+from pliant.core.validation import check_integer, check_points, check_real, integer
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import CoordinateNeighbors, row_parts
 
@@ -222,6 +223,16 @@ class SpectralKernel(Kernel):
         For each point of the graph, the distance to its k-th neighbour and its degree d_j > 0.
     """
 
+    _form: ClassVar[SavedForm] = {
+        "points": Part("number", ("points", "features"), sparse=True),
+        "vectors": Part("number", ("points", "functions")),
+        "eigenvalues": numbers("functions"),
+        "spectrum": numbers("functions", low=0.0),
+        "n_neighbors": integer(least=1),
+        "radii": numbers("points"),
+        "degrees": numbers("points", low=POSITIVE),
+    }
+
     points: npt.ArrayLike
     vectors: npt.ArrayLike
     eigenvalues: npt.ArrayLike
@@ -278,22 +289,9 @@ class SpectralKernel(Kernel):
         return np.einsum("ij,ij->i", features, features)
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if parameters read from a file are inconsistent."""
-        super()._check_loaded()
-        m = check_points(self.points, sparse=True).shape[0]
-        vectors = check_points(self.vectors, "vectors")
-        if len(vectors) != m:
-            raise ValueError(f"expected vectors for {m} points, got {len(vectors)} rows")
-        check_vector("eigenvalues", self.eigenvalues, vectors.shape[1])
-        if (check_vector("spectrum", self.spectrum, vectors.shape[1]) < 0).any():
-            raise ValueError("expected spectrum >= 0, got a negative weight")
-        check_vector("radii", self.radii, m)
-        if not (check_vector("degrees", self.degrees, m) > 0).all():
-            raise ValueError("expected degrees > 0")
-        if check_integer("n_neighbors", self.n_neighbors, least=1) > m:
-            raise ValueError(
-                f"expected n_neighbors <= {m}, the number of points, got {self.n_neighbors}"
-            )
+        if self.n_neighbors > np.size(self.radii):
+            limit = f"{np.size(self.radii)}, the number of points"
+            raise ValueError(f"expected n_neighbors <= {limit}, got {self.n_neighbors}")
 
 
 class NeighborGraphKernel(SpectralKernel):

@@ -35,6 +35,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
+from pliant.core.form import SavedForm, shown
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import Constraint, check_flag, integer, one_of
 from pliant.kernels.extension import CoordinateNeighbors
@@ -258,6 +259,11 @@ class OrderSpectralLearner(KernelLearner):
         "n_neighbors": integer(least=1),
         "n_components": integer(least=1),
         "drop_null": check_flag,
+    }
+
+    _form: ClassVar[SavedForm] = {
+        "spectrum_, eigenvalues_": shown("functions"),
+        "eigenvectors_": shown("points", "functions"),
     }
 
     loss: Literal["alignment", "scg"] = "alignment"

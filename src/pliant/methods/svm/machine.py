@@ -24,6 +24,7 @@ from pliant.core.estimators import (
     check_is_fitted,
     clone,
 )
+from pliant.core.form import FINITE, Object, Part, SavedForm, indices, shown
 from pliant.core.progress import CallbackSupport
 from pliant.core.state import reads, snapshot
 from pliant.core.threads import blas_limited
@@ -32,15 +33,13 @@ from pliant.core.validation import (
     Constraint,
     check_finite,
     check_flag,
-    check_points,
-    check_row_numbers,
     moderate_number,
     real_number,
     stack_level,
     step_limit,
     validate_data,
 )
-from pliant.kernels.base import Kernel, check_sparse_points
+from pliant.kernels.base import Kernel, KernelOn
 from pliant.methods.summary import FunctionSummary, Summary
 from pliant.methods.svm.problem import (
     LearnedFunction,
@@ -82,6 +81,25 @@ class BaseSVM(CallbackSupport, NestedSettings):
         "max_iter": step_limit,
         "verbose": check_flag,
     }
+
+    _form: ClassVar[SavedForm] = {
+        "kernel_": KernelOn("support_vectors_"),
+        "support_": indices("support"),
+        "support_vectors_": Part("f8", ("support", "coordinates"), sparse=True),
+        "dual_coef_": Part("f8", ("support",), low=-FINITE, high=FINITE),
+        "intercept_": real_number(),
+        "objective_history_, gap_history_": shown("checks"),
+        "part_labels_": indices("samples", below="parts", optional=True),
+        "part_centres_": Part("f8", ("parts", "coordinates"), optional=True),
+        "part_gaps_, part_seconds_": shown("parts", optional=True),
+    }
+    """The form of one function."""
+
+    _form_of_pairs: ClassVar[SavedForm] = {
+        "estimators_": Object(CallbackSupport, axis="pairs", sizes={"n_features_in_": "features"}),
+        "n_iter_": indices("pairs"),
+    }
+    """The form of a classifier with one function per pair of classes."""
 
     _drawings: ClassVar[frozenset[str]] = frozenset()
     """Plots for one function."""
@@ -188,25 +206,18 @@ class BaseSVM(CallbackSupport, NestedSettings):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    @property
+    def _table(self) -> str:
+        """The name of the form that the fitted attributes have."""
+        return "_form_of_pairs" if "estimators_" in vars(self) else "_form"
+
     def _check_loaded(self) -> None:
-        """Raise ValueError if attributes loaded from a file are inconsistent."""
-        members = getattr(self, "estimators_", [self])
-        n_classes = len(getattr(self, "classes_", (0, 1)))
-        if len(members) != n_classes * (n_classes - 1) // 2:
-            raise ValueError(
-                f"expected one estimator per pair of {n_classes} classes, got {len(members)}"
-            )
+        members, k = getattr(self, "estimators_", [self]), len(getattr(self, "classes_", (0, 1)))
+        n_pairs = k * (k - 1) // 2
+        if len(members) != n_pairs or {type(each) for each in members} != {type(self)}:
+            raise ValueError(f"expected {n_pairs} estimators of this class, got {len(members)}")
         for fitted in members:
-            vectors = check_points(fitted.support_vectors_, "support_vectors_", sparse=True)
-            shape, count = np.shape(fitted.dual_coef_), vectors.shape[0]
-            if shape != (count,) or len(fitted.support_) != count:
-                raise ValueError(f"expected {count} coefficients, got shape {shape}")
-            check_row_numbers("support_", fitted.support_)
-            if not isinstance(fitted.kernel_, Kernel):
-                raise ValueError(f"expected a kernel, got {type(fitted.kernel_).__name__}")
-            check_sparse_points(fitted.kernel_, vectors)
-            fitted.kernel_._check_pair(vectors, vectors)
-            check_finite(fitted, ("dual_coef_", "intercept_", *fitted._finite), REMEDY)
+            check_finite(fitted, fitted._finite, REMEDY)
 
 
 def _store_function(each: BaseSVM, problem: SVMProblem, function: LearnedFunction) -> None:

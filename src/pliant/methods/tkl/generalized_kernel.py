@@ -28,6 +28,7 @@ import numpy.typing as npt
 from pliant.core import process
 from pliant.core.blocks import slices
 from pliant.core.estimators import clone
+from pliant.core.form import Part, SavedForm, numbers
 from pliant.core.loops import compiled
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
@@ -52,6 +53,11 @@ class GeneralizedKernel(Kernel):
     factor : array of shape (n_P, r) or None
         F, with P = F F'. None means P = I.
     """
+
+    _form: ClassVar[SavedForm] = {
+        "factor": Part("number", ("n_P", "rank"), optional=True),
+        "lower, upper": numbers("features", scalar=True, optional=True),
+    }
 
     factor: npt.ArrayLike | None
 
@@ -162,11 +168,7 @@ class GeneralizedKernel(Kernel):
         return np.concatenate([self._tile(tile, tile).diagonal() for tile in tiles])
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
-        if self.factor is not None:
-            check_points(self.factor, "factor")
-        box = (getattr(self, name, 0.0) for name in ("lower", "upper"))
-        size = self.shape_size(max(map(np.size, box)))
+        size = self.shape_size(max(np.size(getattr(self, name, 0)) for name in ("lower", "upper")))
         if size > LARGEST_SHAPE:
             raise ValueError(f"expected a kernel with n_P <= {LARGEST_SHAPE}, got n_P = {size}")
 

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pliant.core.distances import nearest_rows
+from pliant.core.form import SavedForm, indices, numbers
 from pliant.core.state import reads
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
     Constraint,
-    check_points,
     check_random_state,
     check_real,
     real_number,
@@ -53,6 +53,11 @@ class BaseGKL(BaseSVM):
     _finite: ClassVar[tuple[str, ...]] = (
         *("objective_", "lower_bound_", "dual_gap_", "objective_history_", "gap_history_"),
     )
+
+    _form: ClassVar[SavedForm] = {
+        "intercept_": numbers("parts", scalar=True),
+        "support_parts_": indices("support", below="parts", optional=True),
+    }
 
     def _expand(self, X: Array) -> Array:
         if "part_centres_" not in vars(self):
@@ -98,34 +103,16 @@ class BaseGKL(BaseSVM):
         return {"rank": self.rank_, **parts}
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
-        for estimator in getattr(self, "estimators_", [self]):
-            kernel, vectors = estimator.kernel_, estimator.support_vectors_
-            size = len(check_points(estimator.shape_factor_, "shape_factor_"))
-            if size > LARGEST_SHAPE or inner_kernel(kernel).shape_size(vectors.shape[1]) != size:
-                raise ValueError(
-                    f"expected n_P rows in shape_factor_, at most {LARGEST_SHAPE}, got {size}"
-                )
-            kernel(vectors[:1])  # raises if the shapes of kernel, factor and points disagree
-            estimator._check_intercepts(vectors)
-
-    def _check_intercepts(self, vectors: Array) -> None:
-        """Raise ValueError unless the loaded intercepts and parts are consistent."""
-        if "part_centres_" not in vars(self):
-            if np.shape(self.intercept_):
-                raise ValueError(
-                    f"expected intercept_ to be one number, got shape {np.shape(self.intercept_)}"
-                )
-            return
-        centres = check_points(self.part_centres_, "part_centres_", n_features=vectors.shape[1])
-        labels = np.asarray(self.support_parts_)
-        valid = np.issubdtype(labels.dtype, np.integer) and np.isin(labels, np.arange(len(centres)))
-        shapes = np.shape(self.intercept_), labels.shape
-        if shapes != ((len(centres),), (len(vectors),)) or not np.all(valid):
-            raise ValueError(
-                f"expected intercepts of {len(centres)} parts and part labels of "
-                f"{len(vectors)} support points, got shapes {shapes} with dtype {labels.dtype}"
-            )
+        for fitted in getattr(self, "estimators_", [self]):
+            vectors, factor = fitted.support_vectors_, fitted.shape_factor_
+            size = inner_kernel(fitted.kernel_).shape_size(vectors.shape[1])
+            if factor.ndim != 2 or len(factor) != size or size > LARGEST_SHAPE:
+                limit = f"at most {LARGEST_SHAPE}, got the shape {factor.shape}"
+                raise ValueError(f"expected n_P rows in shape_factor_, {limit}")
+            fitted.kernel_(vectors[:1])  # raises if kernel, factor and points disagree
+            parts = {name in vars(fitted) for name in ("part_centres_", "support_parts_")}
+            if parts != {np.ndim(fitted.intercept_) == 1}:
+                raise ValueError("expected one intercept_, or one for each part")
 
 
 def box_corner(estimator: BaseGKL, name: str) -> Array:

@@ -14,7 +14,7 @@ ends: on a single new row, a linear model may be far outside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -29,11 +29,10 @@ from pliant.core.estimators import (
     is_classifier,
 )
 from pliant.core.exceptions import set_public_module
+from pliant.core.form import Labels, Object, Part, SavedForm, Size
 from pliant.core.state import reads, updates
 from pliant.core.typing import Array
 from pliant.core.validation import check_share, prediction_rows
-from pliant.records.estimators import check_classes, check_part, check_same_classes
-from pliant.records.form import Part, check_form
 
 SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.1
 """Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the
@@ -130,12 +129,21 @@ def extended_range(y: npt.NDArray[Any]) -> Array:
     return np.array([low - margin, high + margin])
 
 
+def _members(method: str, shared: str = "") -> Object:
+    """Declare the members of a blend: named estimators with a method."""
+    sizes = {"n_features_in_": "features"}
+    return Object(BaseEstimator, sizes, "members", named=True, method=method, shared=shared)
+
+
 class _Blend(BaseEstimator):
     """Weighted mean of estimators; base class of both blends."""
 
-    _form: ClassVar[Mapping[str, Part]] = {
-        "weights_": Part("f8", ("members",), low=0.0, high=1.0),
+    _form: ClassVar[SavedForm] = {
+        "estimators": Object(BaseEstimator, axis="estimators", named=True),
+        "members_": _members("predict"),
+        "weights_": Part("f8", ("members",), low=0.0, high=1.0, total=1.0),
         "feature_importances_": Part("f8", ("features",), low=0.0),
+        "n_features_in_": Size("features"),
     }
 
     def __init__(self, estimators: Sequence[tuple[str, Any]], cv: Any = 5) -> None:
@@ -233,23 +241,6 @@ class _Blend(BaseEstimator):
         values = (w * getattr(member, method)(rows).clip(*limits) for w, member in parts if w > 0)
         return np.asarray(sum(values))
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError if the parts in a model file do not belong together."""
-        members: Any = self.members_
-        if type(members) is not list or not members:
-            raise ValueError(f"expected a list of members, got {members!r:.80}")
-        method = "predict_proba" if is_classifier(self) else "predict"
-        for member in members:
-            if type(member) is not tuple or len(member) != 2 or type(member[0]) is not str:
-                raise ValueError(f"expected pairs of a name and a member, got {member!r:.80}")
-            check_part(f"the member {member[0]!r:.40}", member[1], self.n_features_in_, method)
-        check_form(self, self._form)
-        w = self.weights_
-        if len(w) != len(members) or abs(w.sum() - 1) > 1e-6:
-            raise ValueError(f"expected {len(members)} weights >= 0 with sum 1, got {w!r:.80}")
-        if len(self.feature_importances_) != self.n_features_in_:
-            raise ValueError(f"expected importances of {self.n_features_in_} features")
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags
 
@@ -302,10 +293,9 @@ class BlendRegressor(RegressorMixin, _Blend):
     True
     """
 
-    _form: ClassVar[Mapping[str, Part]] = {
-        **_Blend._form,
-        "target_range_": Part("f8", (2,)),
-        "errors_": Part("f8", ("errors",)),
+    _form: ClassVar[SavedForm] = {
+        "target_range_": Part("f8", (2,), order=np.less_equal),
+        "errors_": Part("f8", ("errors",), order=np.less_equal),
     }
 
     @reads
@@ -345,12 +335,6 @@ class BlendRegressor(RegressorMixin, _Blend):
         return np.array([low, high])
 
     def _check_loaded(self) -> None:
-        super()._check_loaded()
-        low, high = self.target_range_
-        if not low <= high:
-            raise ValueError(f"expected target_range_ in order, got {low:g} and {high:g}")
-        if (np.diff(self.errors_) < 0).any():
-            raise ValueError("expected errors_ in ascending order")
         if wrong := [name for name, member in self.members_ if hasattr(member, "classes_")]:
             raise ValueError(f"expected regressors as members, got the classifier {wrong[0]!r:.40}")
 
@@ -383,6 +367,11 @@ class BlendClassifier(ClassifierMixin, _Blend):
     sklearn.ensemble.VotingClassifier : Averages probabilities with user-defined weights.
     """
 
+    _form: ClassVar[SavedForm] = {
+        "classes_": Labels("classes"),
+        "members_": _members("predict_proba", shared="classes_"),
+    }
+
     @reads
     def predict_proba(self, X: npt.ArrayLike) -> Array:
         """Return class probabilities, shape (n_samples, n_classes)."""
@@ -394,12 +383,6 @@ class BlendClassifier(ClassifierMixin, _Blend):
         """Return the most probable classes, shape (n_samples,)."""
         most_probable = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[most_probable])
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        check_classes(self.classes_)
-        for _, member in self.members_:
-            check_same_classes(member, self.classes_)
 
 
 set_public_module({**globals(), "__name__": "pliant.tables"}, ["BlendClassifier", "BlendRegressor"])

@@ -42,8 +42,12 @@ class ComparisonResult(Outcome):
     command : str or None
         Command line that repeats the comparison.
     source : Source or None
-        The table and the methods, for fitting models; None for a result loaded from plain data.
+        The table and the methods, for fitting models; None for a result from data or a pickle.
     """
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the data for a pickle, without the table and the functions that make models."""
+        return {**vars(self), "source": None}
 
     def __repr__(self) -> str:
         return as_text(self)

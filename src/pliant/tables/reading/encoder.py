@@ -13,6 +13,7 @@ import numpy.typing as npt
 from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, TransformerMixin, check_is_fitted
 from pliant.core.exceptions import TableError, set_public_module
+from pliant.core.form import Object, SavedForm
 from pliant.core.state import updates
 from pliant.core.text import one_line
 from pliant.core.typing import Array
@@ -154,6 +155,11 @@ class TableFeatures(TransformerMixin, BaseEstimator):
     random_state: int = 0
     schema: TableSchema | None = None
 
+    _form: ClassVar[SavedForm] = {
+        "feature_names_in_": Object(np.ndarray, optional=True),
+        "schema_": Object(TableSchema),
+    }
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Infer the kinds of the columns, and learn their encoding.
 
@@ -256,10 +262,9 @@ class TableFeatures(TransformerMixin, BaseEstimator):
         return tags
 
     def _check_loaded(self) -> None:
-        """Raise ValueError if the schema and the encoder in a model file do not match."""
-        schema = self.schema_
-        if self.encode and self.encoder_.n_features_in_ != len(schema.feature_names):
-            raise ValueError(f"expected an encoder of {len(schema.feature_names)} features")
+        names = self.schema_.feature_names
+        if self.encode and self.encoder_.n_features_in_ != len(names):
+            raise ValueError(f"expected an encoder of {len(names)} features")
 
 
 @dataclass(eq=False, repr=False)
