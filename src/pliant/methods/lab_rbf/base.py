@@ -246,7 +246,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         many = n_rows >= constants.MANY_ROWS
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
-        n_support = n_grown = resolve_support(self.n_support, n_rows)
+        few_rows = n_rows <= constants.MEMBER_ROWS
+        most = constants.MEMBER_SUPPORT if few_rows else constants.MAX_SUPPORT
+        n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
             most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
@@ -258,7 +260,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
             alpha = float(self.alpha)
             alphas = np.array([alpha])
         shrinkages: tuple[float, ...] = constants.SHRINKAGES
-        if n_rows <= constants.MEMBER_ROWS:
+        if few_rows:
             shrinkages = constants.FEW_SHRINKAGES
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal

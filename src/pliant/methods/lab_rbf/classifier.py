@@ -51,8 +51,8 @@ if not process.BARE:  # what a fit needs
     )
     from pliant.methods.lab_rbf.logistic import (
         class_indicators,
+        held_out_scores,
         log_softmax,
-        logistic_path,
     )
     from pliant.methods.lab_rbf.table import Table
 
@@ -144,7 +144,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         progress = FitProgress(self, X, y)
         deadline = Deadline(progress, self.max_seconds)
         classes = class_indicators(table.Y).argmax(axis=1)
-        layer, loss = self._logistic_layer, _squared_error
+        layer, loss = partial(self._logistic_layer, deadline), _squared_error
         trainer = self._build_trainer(
             table, deadline, loss, layer=layer, classes=classes, state=state
         )
@@ -229,11 +229,17 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     def _n_outputs(self) -> int:
         return 1 if self._single_output else len(self.classes_)
 
-    def _logistic_layer(self, features: Array, rows: Table, held_out: Array) -> Array:
-        """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q)."""
+    def _logistic_layer(
+        self, deadline: Deadline, F: Array, rows: Table, G: Array, held_out: Table
+    ) -> Array | None:
+        """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q).
+
+        Return None after the time limit.
+        """
+        if deadline.is_over:
+            return None
         penalties = self._penalties(rows)
-        path = logistic_path(features, class_indicators(rows.Y), rows.weights, penalties)
-        return np.stack([held_out @ W + intercept for W, intercept in path])
+        return held_out_scores(F, rows, penalties, G, held_out, lambda: deadline.is_over)
 
     def _penalties(self, table: Table) -> Array:
         """Return the candidate penalties."""

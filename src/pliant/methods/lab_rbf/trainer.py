@@ -50,8 +50,8 @@ from pliant.methods.lab_rbf.table import Table, feature_limits
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
 """Build the loss of scaled predictions at given rows, about 1 for a constant prediction."""
 
-Layer: TypeAlias = Callable[[Array, Table, Array], Array]
-"""Fit coefficients to features and rows; return predictions from the features of other rows."""
+Layer: TypeAlias = Callable[[Array, Table, Array, Table], Array | None]
+"""Fit coefficients to features and rows; return predictions of held-out rows, or None."""
 
 Point: TypeAlias = tuple[Array, float]
 """log theta^2 of all centres, shape (m, d), and log of the ridge penalty."""
@@ -80,9 +80,11 @@ def draw_seeds(random_state: int | RandomState | None, n_members: int) -> Indice
     return rng.randint(2**31 - 1, size=n_members).astype(np.intp)
 
 
-def resolve_support(n_support: int | Literal["auto"], n_rows: int) -> int:
-    """Return the number of support points with learned bandwidths."""
-    return max(1, min(200, n_rows // 3)) if n_support == "auto" else int(n_support)
+def resolve_support(
+    n_support: int | Literal["auto"], n_rows: int, most: int = constants.MAX_SUPPORT
+) -> int:
+    """Return the number of support points with learned bandwidths; "auto" is at most `most`."""
+    return max(1, min(most, n_rows // 3)) if n_support == "auto" else int(n_support)
 
 
 class MemberStart(NamedTuple):
@@ -299,7 +301,7 @@ class Trainer:
         if layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
-            layer_output = layer(F, start.rows, held_out_F)
+            layer_output = layer(F, start.rows, held_out_F, held_out)
         if held_out is not None and not training.stopped:
             # The last stage uses all rows, and half as many steps (rounded up).
             final = table.sample(split.final, start.warp)
