@@ -247,7 +247,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
         few_rows = n_rows <= constants.MEMBER_ROWS
-        most = constants.MEMBER_SUPPORT if few_rows else constants.MAX_SUPPORT
+        few_support = few_rows and table.Y.shape[1] == 1
+        most = constants.MEMBER_SUPPORT if few_support else constants.MAX_SUPPORT
         n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.

@@ -247,7 +247,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return LOGISTIC_ALPHAS * table.mean_weight if auto else np.array([float(self.alpha)])
 
     def _choose_penalty(self, table: Table, fits: list[FitState]) -> list[FitState]:
-        """Return the fits with one penalty, which is chosen on their held-out rows."""
+        """Return the fits with one penalty, the best of those tried on all held-out rows."""
         penalties, best = self._penalties(table), 0
         tried = [fit for fit in fits if fit.layer_output is not None]
         if tried:
@@ -255,7 +255,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             scores = np.concatenate([np.asarray(fit.layer_output) for fit in tried], axis=1)
             indicators, weights = class_indicators(table.Y[rows]), table.weights_of(rows)
             losses = [(indicators * log_softmax(class_scores(each))).sum(axis=1) for each in scores]
-            best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
+            best = int(np.nanargmin([-np.average(loss, weights=weights) for loss in losses]))
         elif self.alpha == "auto":
             penalties = np.array([SINGLE_ALPHA * table.mean_weight])
         alpha, chosen = float(penalties[best]), []

@@ -11,7 +11,7 @@ import numpy as np
 
 # Starting values
 MAX_SUPPORT = 200  # Support points with learned bandwidths by default,
-MEMBER_SUPPORT = 120  # and with up to MEMBER_ROWS rows.
+MEMBER_SUPPORT = 120  # and with one output and up to MEMBER_ROWS rows.
 FEW_CENTRES = 150  # With fewer support points, the ridge penalty is lower.
 MANY_ROWS = 4000  # With at least this many rows, members add centres and never use "evidence".
 # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
@@ -85,7 +85,8 @@ DENSE_RESIDUAL_SHARE = 0.3  # `DenseGram.solve`; a residual above the second lim
 DENSE_STEPS = 100  # Maximum number of steps.
 DENSE_MAX_RESIDUAL = 0.2  # With a larger residual, the penalty grows.
 DENSE_LEAST_ALPHA = 1e-3  # Minimum penalty in float32, with more than DENSE_DIRECT rows.
-DENSE_TRIAL_ROWS = 500  # Training rows for the choice of the hyperparameters,
+DENSE_TRIAL_ROWS = 500  # Training rows for the choice of the hyperparameters in regression,
+DENSE_CLASS_TRIAL_ROWS = 700  # in classification,
 DENSE_DESCENT_ROWS = 1500  # and for its last steps, on held-out rows of one member.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.

@@ -72,7 +72,8 @@ def learn_dense(
     """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    choice = choose(table, fits, constants.CHOOSING_MEMBERS, deadline, n_jobs)
+    n_rows = constants.DENSE_TRIAL_ROWS
+    choice = choose(table, fits[: constants.CHOOSING_MEMBERS], n_rows, deadline, n_jobs)
     if choice is None:
         return None
     search = Search(table, fits, constants.BANDWIDTH_ROWS, n_jobs, deadline)
@@ -99,7 +100,8 @@ def learn_dense_classes(
     n_tried, total = constants.CHOOSING_MEMBERS, constants.DENSE_CENTRES
     if table.Y.shape[1] > constants.MANY_CLASSES:
         n_tried, total = constants.FEW_CHOOSING_MEMBERS, constants.FEW_DENSE_CENTRES
-    choice = choose(table, fits, n_tried, deadline, n_jobs)
+    n_rows = constants.DENSE_CLASS_TRIAL_ROWS
+    choice = choose(table, fits[:n_tried], n_rows, deadline, n_jobs)
     tried = [fit for fit in fits if fit.layer_output is not None]
     if choice is None or not tried:
         return None
@@ -117,7 +119,7 @@ def learn_dense_classes(
         logs = log_softmax(class_scores(np.concatenate(scores)))
         return -float(search.weights @ (indicators * logs).sum(axis=1))
 
-    best = int(np.argmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
+    best = int(np.nanargmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
     predicted = [path[best] for path in paths]
     local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS] for fit in tried]
     probabilities = (
@@ -138,20 +140,18 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
 
 
 def choose(
-    table: Table, fits: Sequence[FitState], n_tried: int, deadline: Deadline, n_jobs: int | None
+    table: Table, fits: Sequence[FitState], n_few: int, deadline: Deadline, n_jobs: int | None
 ) -> Choice | None:
     """Search with few training rows, then descend with more training rows of the best member.
 
-    Only the first `n_tried` members are used. Return None if the fit is stopped before there is a
-    choice.
+    Return None if the fit is stopped before there is a choice.
     """
-    tried, n_few = fits[:n_tried], constants.DENSE_TRIAL_ROWS
-    search = Search(table, tried, n_few, n_jobs, deadline)
+    search = Search(table, fits, n_few, n_jobs, deadline)
     choice = search.best_choice()
     n_rows = max(len(fit.split.train) for fit in fits)
     if choice is None or deadline.stopped or n_rows <= n_few:
         return choice
-    best = tried[int(np.argmin(search.relative_losses(choice)))]
+    best = fits[int(np.argmin(search.relative_losses(choice)))]
     return Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(choice)
 
 
@@ -242,11 +242,16 @@ def logistic_fit(
     if basis.objective_ != "dense":
         return logistic_path(basis.features(X), indicators, weights, penalty, is_over)[0]
     # With K_mm = R R' and the features K_nm R'^-1, |w|^2 is the squared norm in the RKHS.
-    m, share = len(basis.kernel_.centres), _linear_share(basis)
-    centres = basis.kernel_.centres
-    R = jittered_factor(basis.kernel_.values(centres))
-    K = R if np.array_equal(X, centres) else whitened(R, basis.kernel_.values(X))
-    F = np.hstack([K, math.sqrt(share) * basis.warp_(X)])
+    centres, share = basis.kernel_.centres, _linear_share(basis)
+    K = basis.kernel_.values(centres)
+    if np.array_equal(X, centres):  # all rows are centres, and K R'^-1 = R
+        u = basis.warp_(X)
+        R = jittered_factor(K + share * u @ u.T)
+        w, intercept = logistic_path(R, indicators, weights, penalty, is_over)[0]
+        c = dtrtrs(R, w, lower=1, trans=1)[0]
+        return np.vstack([c, share * u.T @ c]), intercept  # share u(x)'u'c = u(x)'v
+    R, m = jittered_factor(K), len(centres)
+    F = np.hstack([whitened(R, basis.kernel_.values(X)), math.sqrt(share) * basis.warp_(X)])
     w, intercept = logistic_path(F, indicators, weights, penalty, is_over)[0]
     c = dtrtrs(R, w[:m], lower=1, trans=1)[0]
     return np.vstack([c, math.sqrt(share) * w[m:]]), intercept
@@ -415,9 +420,12 @@ class Search:
         if self._stopped:
             return None
         best = self.descend(best)
-        for name, values in (("metric", METRICS), ("profile", DENSE_PROFILES), ("metric", METRICS)):
-            for value in values:
-                best = self._better(best, best._replace(**{name: value}))
+        for metric in METRICS:
+            best = self._better(best, best._replace(metric=metric))
+        for profile in DENSE_PROFILES:
+            best = self._better(best, best._replace(profile=profile))
+        for metric in METRICS:
+            best = self._better(best, best._replace(metric=metric))
         return best
 
     def _better(self, best: Choice, other: Choice) -> Choice:

@@ -35,7 +35,7 @@ PATH_STEPS = 12  # Maximum number of these steps for each of several penalties,
 FEW_PATH_STEPS = 6  # and with more than MANY_CLASSES classes.
 SINGLE_DECREASE = 1e-6  # Smallest relative decrease by such a step that continues them.
 
-HELD_OUT_RISE = 1.25  # A path of penalties ends at this multiple of the lowest held-out log loss.
+HELD_OUT_RISE = 1.5  # A path of penalties ends at this multiple of the lowest held-out log loss.
 
 SingleArray: TypeAlias = npt.NDArray[np.float32]
 
@@ -68,8 +68,8 @@ def held_out_scores(
 ) -> Array:
     """Compute the scores of held-out rows with features G for each penalty, (n_penalties, n, q).
 
-    The path ends once the log loss of these rows has risen by `HELD_OUT_RISE`, or the time is over;
-    smaller penalties get the last scores.
+    The path ends once the log loss of these rows has risen to `HELD_OUT_RISE` times the lowest, or
+    the time is over; smaller penalties get nan.
     """
     steps = logistic_steps(F, class_indicators(rows.Y), rows.weights, penalties, is_over)
     indicators, path, lowest = class_indicators(held_out.Y), list[Array](), math.inf
@@ -80,7 +80,8 @@ def held_out_scores(
         lowest = min(lowest, loss)
         if loss > HELD_OUT_RISE * lowest:
             break
-    return np.stack(path + path[-1:] * (len(penalties) - len(path)))
+    untried = [np.full_like(path[-1], np.nan)] * (len(penalties) - len(path))
+    return np.stack(path + untried)
 
 
 def logistic_steps(
@@ -104,7 +105,7 @@ def logistic_steps(
     W = np.zeros((A.shape[1], 1 if k == 2 else k))
     use_newton = n * W.size**2 <= MAX_NEWTON
     # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
-    gram = None if use_newton else (A * weight[:, None]).T @ A / 4.0
+    gram = None if use_newton else weighted_gram(A, weight) / 4.0
     for step, penalty in enumerate(penalties):
         if step and is_over is not None and is_over():
             return
@@ -113,6 +114,12 @@ def logistic_steps(
         loss = PenalisedLogLoss(A, indicators, weight, ridge)
         W = _newton(loss, W) if gram is None else _quasi_newton(loss, W, gram, is_over)
         yield W[:-1], W[-1]
+
+
+def weighted_gram(A: Array, weight: Array) -> Array:
+    """Compute A' diag(weight) A as B'B, for which NumPy computes one triangle."""
+    B = A * np.sqrt(weight)[:, None]
+    return np.asarray(B.T @ B)
 
 
 class LogisticPoint(NamedTuple):
@@ -270,7 +277,7 @@ def _steps_of_many_classes(
     """
     q, total = indicators.shape[1], float(weight.sum())
     share = (q - 1) / q**2
-    gram = (A * weight[:, None]).T @ A * share
+    gram = weighted_gram(A, weight) * share
     tolerance = GRADIENT_TOLERANCE * math.sqrt(total)
     n_steps = PATH_STEPS if q <= constants.MANY_CLASSES else FEW_PATH_STEPS
     # a single penalty gets the steps of a path, as the penalty was chosen along one
