@@ -69,7 +69,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
     Parameters
     ----------
     n_support : int or "auto", default="auto"
-        Maximum number of support points per member. "auto" is a third of the samples, at most 200.
+        Maximum number of support points per member. "auto" is a third of the samples, at most 200,
+        or at most 120 with one output (or two classes) and up to 1000 samples.
         With n >= 4000 samples, a member learns the bandwidths of 200 support points. It then adds
         random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
         bandwidths of the nearest learned one. Support points are distinct training samples.
@@ -105,7 +106,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
         `alpha` and for the algorithm's ``shrinkage``.
     max_iter : int, default=30
-        Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
+        Maximum number of steps per stage; a quarter of it in the last one. Adam needs thousands.
     max_seconds : float, optional
         Time limit; the fit then stops with the best result so far. Local members get three fifths
         of it, and dense members the rest; without enough time, there are no dense members.

@@ -303,10 +303,10 @@ class Trainer:
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
             layer_output = layer(F, start.rows, held_out_F, held_out)
         if held_out is not None and not training.stopped:
-            # The last stage uses all rows, and half as many steps (rounded up).
+            # The last stage uses all rows, and a quarter of the steps (rounded up).
             final = table.sample(split.final, start.warp)
             objective = build_objective(start, final, self.device)
-            n_steps = -(-start.settings.max_iter // 2)
+            n_steps = -(-start.settings.max_iter // 4)
             point = stage.log_squares, stage.log_penalty
             s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
@@ -448,7 +448,7 @@ class BandwidthTraining:
         problem = BandwidthProblem(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
         # Smaller relative decreases do not improve the held-out loss.
-        result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
+        result = solvers.descend(problem, x, tol=5e-4, max_iter=max_iter, callback=record)
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
