@@ -248,8 +248,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
         few_rows = n_rows <= constants.MEMBER_ROWS
-        few_support = few_rows and table.Y.shape[1] == 1
-        most = constants.MEMBER_SUPPORT if few_support else constants.MAX_SUPPORT
+        most, tolerance = constants.MAX_SUPPORT, constants.TOLERANCE
+        if few_rows and table.Y.shape[1] == 1:
+            most, tolerance = constants.MEMBER_SUPPORT, constants.FEW_TOLERANCE
         n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
@@ -278,6 +279,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
             shrinkages=shrinkages,
             profile=self.profile,
             max_iter=self.max_iter,
+            tolerance=tolerance,
             learns_shared=algorithm.initial_bandwidth == "auto",
         )
 

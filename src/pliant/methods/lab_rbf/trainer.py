@@ -71,6 +71,7 @@ class MemberSettings:
     shrinkages: tuple[float, ...]  # of the local stages; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
     max_iter: int
+    tolerance: float  # smallest relative decrease by a step that continues a stage
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
 
@@ -447,8 +448,8 @@ class BandwidthTraining:
         settings, record = self.start.settings, self._record
         problem = BandwidthProblem(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
-        # Smaller relative decreases do not improve the held-out loss.
-        result = solvers.descend(problem, x, tol=5e-4, max_iter=max_iter, callback=record)
+        tol = settings.tolerance
+        result = solvers.descend(problem, x, tol=tol, max_iter=max_iter, callback=record)
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
