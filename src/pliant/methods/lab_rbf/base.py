@@ -248,9 +248,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
         few_rows = n_rows <= constants.MEMBER_ROWS
-        most, tolerance = constants.MAX_SUPPORT, constants.TOLERANCE
-        if few_rows and table.Y.shape[1] == 1:
-            most, tolerance = constants.MEMBER_SUPPORT, constants.FEW_TOLERANCE
+        single = table.Y.shape[1] == 1
+        most = constants.MEMBER_SUPPORT if few_rows and single else constants.MAX_SUPPORT
         n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
@@ -279,7 +278,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
             shrinkages=shrinkages,
             profile=self.profile,
             max_iter=self.max_iter,
-            tolerance=tolerance,
+            tolerance=constants.SINGLE_TOLERANCE if single else constants.TOLERANCE,
             learns_shared=algorithm.initial_bandwidth == "auto",
         )
 

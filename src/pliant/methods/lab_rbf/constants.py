@@ -28,7 +28,7 @@ MANY_CLASSES = 64  # With more classes, FEW_CHOOSING_MEMBERS choose, and other F
 FEW_CHOOSING_MEMBERS = 2
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
 TOLERANCE = 1e-4  # Smaller relative decreases do not improve the held-out loss,
-FEW_TOLERANCE = 5e-4  # and with one output and up to MEMBER_ROWS rows.
+SINGLE_TOLERANCE = 5e-4  # and with one output.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
