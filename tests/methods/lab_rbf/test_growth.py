@@ -17,7 +17,6 @@ QUICK = {"n_members": 1, "dense": False, "max_iter": 2, "random_state": 0}
 @pytest.fixture
 def grows(monkeypatch):
     """Let tables of 600 rows count as large; members learn 200 centres and grow to 500."""
-    monkeypatch.setattr(constants, "MEMBER_SUPPORT", 200)
     monkeypatch.setattr(constants, "MANY_ROWS", 600)
     monkeypatch.setattr(constants, "ROWS_PER_CENTRE", 1)
     monkeypatch.setattr(constants, "MAX_CENTRES", 500)
@@ -28,8 +27,7 @@ def grows(monkeypatch):
     [
         (300, 100, 100),
         (1000, 120, 120),
-        (1001, 200, 200),
-        (3999, 200, 200),
+        (3999, 120, 120),
         (4000, 200, 800),
         (20_000, 200, 1000),
         (1_000_000, 200, 400),
@@ -43,9 +41,10 @@ def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
     assert (settings.n_support, settings.n_grown) == (70, 70)
 
 
-def test_several_outputs_have_more_centres():
-    table = Table.from_arrays(np.zeros((1000, 1)), np.zeros((1000, 2)), None)
-    settings = LABRBFRegressor()._resolve_settings(table, LABRBFAlgorithm(), 0)
+@pytest.mark.parametrize(("model", "outputs"), [(LABRBFRegressor, 2), (LABRBFClassifier, 1)])
+def test_several_outputs_and_classes_have_more_centres(model, outputs):
+    table = Table.from_arrays(np.zeros((1000, 1)), np.zeros((1000, outputs)), None)
+    settings = model()._resolve_settings(table, LABRBFAlgorithm(), 0)
     assert (settings.n_support, settings.n_grown) == (200, 200)
 
 

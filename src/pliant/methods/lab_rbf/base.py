@@ -70,7 +70,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
     ----------
     n_support : int or "auto", default="auto"
         Maximum number of support points per member. "auto" is a third of the samples, at most 200,
-        or at most 120 with one output (or two classes) and up to 1000 samples.
+        or at most 120 in regression with one output and fewer than 4000 samples.
         With n >= 4000 samples, a member learns the bandwidths of 200 support points. It then adds
         random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
         bandwidths of the nearest learned one. Support points are distinct training samples.
@@ -143,6 +143,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         "warm_start": check_flag,
         "verbose": check_flag,
     }
+
+    _few_support: ClassVar[bool] = True  # True if members need few support points for one output
 
     _settings: ClassVar = {"algorithm": lambda _: LABRBFAlgorithm()}
 
@@ -247,9 +249,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         many = n_rows >= constants.MANY_ROWS
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
-        few_rows = n_rows <= constants.MEMBER_ROWS
         single = table.Y.shape[1] == 1
-        most = constants.MEMBER_SUPPORT if few_rows and single else constants.MAX_SUPPORT
+        few_support = single and not many and self._few_support
+        most = constants.FEW_SUPPORT if few_support else constants.MAX_SUPPORT
         n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
@@ -262,7 +264,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
             alpha = float(self.alpha)
             alphas = np.array([alpha])
         shrinkages: tuple[float, ...] = constants.SHRINKAGES
-        if few_rows:
+        if n_rows <= constants.MEMBER_ROWS:
             shrinkages = constants.FEW_SHRINKAGES
         if algorithm.shrinkage != "auto":
             shared = algorithm.shrinkage >= 1e6  # the bandwidths of a feature are then equal

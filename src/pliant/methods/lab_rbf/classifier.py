@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import compress
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     >>> LABRBFClassifier(random_state=0).fit(X, y).predict(X[::50])
     array([0, 1, 2])
     """
+
+    _few_support: ClassVar[bool] = False
 
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
 

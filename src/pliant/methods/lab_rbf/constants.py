@@ -11,7 +11,7 @@ import numpy as np
 
 # Starting values
 MAX_SUPPORT = 200  # Support points with learned bandwidths by default,
-MEMBER_SUPPORT = 120  # and with one output and up to MEMBER_ROWS rows.
+FEW_SUPPORT = 120  # and in regression with one output and fewer than MANY_ROWS rows.
 FEW_CENTRES = 150  # With fewer support points, the ridge penalty is lower.
 MANY_ROWS = 4000  # With at least this many rows, members add centres and never use "evidence".
 # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
