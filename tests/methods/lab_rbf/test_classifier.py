@@ -212,6 +212,24 @@ def test_a_path_ends_soon_after_the_time_limit(monkeypatch):
     assert start - reached > 0.9 * (start - evaluate(loss, best).value)
 
 
+def test_without_time_no_penalty_is_tried_on_held_out_rows(monkeypatch):
+    class Over(Deadline):
+        is_over = True  # the steps for the bandwidths do not ask
+
+    calls, scores = [], classifier.held_out_scores
+    monkeypatch.setattr(
+        classifier, "held_out_scores", lambda *given: calls.append(given) or scores(*given)
+    )
+    in_time = quick(dense=False).fit(X, Y)
+    assert len(calls) == 2
+    monkeypatch.setattr(classifier, "Deadline", Over)
+    model = quick(dense=False).fit(X, Y)
+    assert len(calls) == 2
+    np.testing.assert_array_equal(model.alpha_, classifier.SINGLE_ALPHA)
+    np.testing.assert_array_equal(model.support_, in_time.support_)
+    assert model.score(X, Y) > 0.8
+
+
 def test_class_without_rows_has_small_probabilities():
     y = labels(2)
     ((W, intercept),) = logistic.logistic_path(F, np.eye(3)[y], None, np.array([1.0]))

@@ -383,6 +383,7 @@ def converged(monkeypatch):
     monkeypatch.setattr(logistic, "GRADIENT_TOLERANCE", 1e-13)
     monkeypatch.setattr(logistic, "INTERCEPT_PENALTY", 1e-12)
     monkeypatch.setattr(logistic, "MAX_NEWTON", 1e9)  # L-BFGS-B ends earlier
+    monkeypatch.setattr(logistic, "HELD_OUT_RISE", np.inf)
 
 
 def same_scores(ours, theirs, tolerance):
@@ -599,8 +600,41 @@ def test_the_best_choice_is_the_best_of_all_that_are_tried():
     best = search.best_choice()
     lowest = min(search.losses.values())
     assert lowest <= search.loss(best) <= lowest / (1.0 - GAIN)
-    kinds = {(choice.metric, choice.profile) for choice in search.losses}
-    assert kinds == set(itertools.product(dense.METRICS, dense.DENSE_PROFILES))
+    assert {choice.metric for choice in search.losses} == set(dense.METRICS)
+    assert {choice.profile for choice in search.losses} == set(dense.DENSE_PROFILES)
+
+
+@pytest.mark.parametrize(("ratio", "descends"), [(1.9, True), (2.1, False)])
+def test_a_metric_with_twice_the_lowest_loss_is_not_descended(monkeypatch, ratio, descends):
+    tried = []
+
+    def loss(search, choice):
+        tried.append(choice)
+        search.losses[choice] = ratio if choice.metric == "gradients" else 1.0
+        return search.losses[choice]
+
+    monkeypatch.setattr(Search, "loss", loss)
+    best = Search(*local_fits(), 40, n_jobs=1).best_choice()
+    assert best == Choice("bandwidths", dense.DENSE_PROFILES[0], 0.25, 0.01)
+    steps = {(choice.factor, choice.alpha) for choice in tried if choice.metric == "gradients"}
+    assert len(steps) == (5 if descends else 1)
+
+
+def test_penalties_of_one_kernel_compute_it_once(monkeypatch):
+    """A new kernel replaces the last one; predictions do not depend on the order."""
+    table, fits = local_fits()
+    trial = Trial(table, fits[0], fits[0].split.held_out, 1000)
+    first = trial.kernels(CHOICES[0])
+    trial.predict(CHOICES[0])
+    again = trial.kernels(CHOICES[0]._replace(alpha=3.0))
+    assert again is first
+    fresh = Trial(table, fits[0], fits[0].split.held_out, 1000)
+    for ours, theirs in zip(again, fresh.kernels(CHOICES[0]), strict=True):
+        np.testing.assert_array_equal(ours, theirs)  # a prediction leaves it unchanged
+    assert trial.kernels(CHOICES[0]._replace(factor=3.0)) is not first
+    monkeypatch.setattr(constants, "DENSE_DESCENT_ROWS", 5)
+    large = Trial(table, fits[0], fits[0].split.held_out, 1000)
+    assert large.kernels(CHOICES[0]) is not large.kernels(CHOICES[0])
 
 
 @pytest.mark.parametrize(("factor", "limit"), [(1, 1 / 16), (-1, 4.0)])

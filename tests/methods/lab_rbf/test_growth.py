@@ -24,7 +24,14 @@ def grows(monkeypatch):
 
 @pytest.mark.parametrize(
     ("n_rows", "learned", "grown"),
-    [(3999, 200, 200), (4000, 200, 800), (20_000, 200, 1000), (1_000_000, 200, 400)],
+    [
+        (300, 100, 100),
+        (1000, 120, 120),
+        (3999, 120, 120),
+        (4000, 200, 800),
+        (20_000, 200, 1000),
+        (1_000_000, 200, 400),
+    ],
 )
 def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
     table = Table.from_arrays(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), None)
@@ -32,6 +39,13 @@ def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
     assert (settings.n_support, settings.n_grown) == (learned, grown)
     settings = LABRBFRegressor(70)._resolve_settings(table, LABRBFAlgorithm(), 0)
     assert (settings.n_support, settings.n_grown) == (70, 70)
+
+
+@pytest.mark.parametrize(("model", "outputs"), [(LABRBFRegressor, 2), (LABRBFClassifier, 1)])
+def test_several_outputs_and_classes_have_more_centres(model, outputs):
+    table = Table.from_arrays(np.zeros((1000, 1)), np.zeros((1000, outputs)), None)
+    settings = model()._resolve_settings(table, LABRBFAlgorithm(), 0)
+    assert (settings.n_support, settings.n_grown) == (200, 200)
 
 
 @pytest.mark.parametrize(("model", "target"), [(LABRBFRegressor, y), (LABRBFClassifier, LABELS)])

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from pliant.methods.lab_rbf import logistic
-from pliant.methods.lab_rbf.logistic import PenalisedLogLoss, WhitenedLogLoss, logistic_path
+from pliant.methods.lab_rbf.logistic import (
+    PenalisedLogLoss,
+    WhitenedLogLoss,
+    held_out_scores,
+    logistic_path,
+)
+from pliant.methods.lab_rbf.table import Table
 
 
 def problem(n=60, p=9, q=12, seed=0):
@@ -93,3 +99,49 @@ def test_the_whitened_objective_is_the_objective():
         step = 1e-5 * np.random.default_rng(seed).normal(size=W.shape)
         rise = plain.evaluate(W + step).value - plain.evaluate(W - step).value
         assert rise / 2.0 == pytest.approx(float((point.gradient * step).sum()), rel=1e-5)
+
+
+# Held-out rows
+
+
+def held_out_problem():
+    """Return features and a table of training rows, and of held-out rows."""
+    F, indicators, weights = problem(n=140, p=5, q=3)
+    tables = []
+    for rows in (slice(0, 90), slice(90, 140)):
+        signs = 2.0 * indicators[rows] - 1.0
+        tables.append((F[rows], Table(signs, signs, np.arange(len(signs)), weights[rows])))
+    return [each for pair in tables for each in pair]
+
+
+def log_losses(scores, held_out):
+    """Return the weighted log loss of held-out rows for each penalty."""
+    shifted = scores - np.log(np.exp(scores).sum(axis=2, keepdims=True))
+    own = (shifted * (held_out.Y > 0)).sum(axis=2)
+    return -np.average(own, axis=1, weights=held_out.weights)
+
+
+@pytest.mark.parametrize("rise", [1.0, 1.05, np.inf])
+def test_a_path_ends_where_the_held_out_loss_has_risen(rise, monkeypatch):
+    F, rows, G, held_out = held_out_problem()
+    penalties = 10.0 ** np.arange(2, -5, -1)
+    monkeypatch.setattr(logistic, "HELD_OUT_RISE", rise)
+    scores = held_out_scores(F, rows, penalties, G, held_out, lambda: False)
+    path = logistic_path(F, rows.Y > 0, rows.weights, penalties)
+    whole = np.stack([G @ W + b for W, b in path])
+    losses = log_losses(whole, held_out)
+    risen = np.append(losses > rise * np.minimum.accumulate(losses), True)
+    last = min(int(risen.argmax()), len(penalties) - 1)
+    assert (last < len(penalties) - 1) == (rise < 2.0)
+    np.testing.assert_array_equal(scores[: last + 1], whole[: last + 1])
+    assert np.isnan(scores[last + 1 :]).all()
+
+
+def test_a_path_of_held_out_scores_ends_after_the_time_limit():
+    F, rows, G, held_out = held_out_problem()
+    answers = iter([False, True])  # asked before each penalty but the first
+    penalties = 10.0 ** np.arange(2, -5, -1)
+    short = held_out_scores(F, rows, penalties, G, held_out, lambda: next(answers))
+    whole = held_out_scores(F, rows, penalties, G, held_out, lambda: False)
+    np.testing.assert_array_equal(short[:2], whole[:2])
+    assert np.isnan(short[2:]).all()

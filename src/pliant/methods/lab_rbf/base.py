@@ -69,7 +69,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
     Parameters
     ----------
     n_support : int or "auto", default="auto"
-        Maximum number of support points per member. "auto" is a third of the samples, at most 200.
+        Maximum number of support points per member. "auto" is a third of the samples, at most 200,
+        or at most 120 in regression with one output and fewer than 4000 samples.
         With n >= 4000 samples, a member learns the bandwidths of 200 support points. It then adds
         random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
         bandwidths of the nearest learned one. Support points are distinct training samples.
@@ -105,7 +106,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
         `alpha` and for the algorithm's ``shrinkage``.
     max_iter : int, default=30
-        Maximum number of steps per stage, halved in the last stage. Adam needs thousands of steps.
+        Maximum number of steps per stage; a quarter of it in the last one. Adam needs thousands.
     max_seconds : float, optional
         Time limit; the fit then stops with the best result so far. Local members get three fifths
         of it, and dense members the rest; without enough time, there are no dense members.
@@ -142,6 +143,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         "warm_start": check_flag,
         "verbose": check_flag,
     }
+
+    _few_support: ClassVar[bool] = True  # True if members need few support points for one output
 
     _settings: ClassVar = {"algorithm": lambda _: LABRBFAlgorithm()}
 
@@ -246,7 +249,10 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         many = n_rows >= constants.MANY_ROWS
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
-        n_support = n_grown = resolve_support(self.n_support, n_rows)
+        single = table.Y.shape[1] == 1
+        few_support = single and not many and self._few_support
+        most = constants.FEW_SUPPORT if few_support else constants.MAX_SUPPORT
+        n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
             most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
@@ -274,6 +280,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
             shrinkages=shrinkages,
             profile=self.profile,
             max_iter=self.max_iter,
+            tolerance=constants.SINGLE_TOLERANCE if single else constants.TOLERANCE,
             learns_shared=algorithm.initial_bandwidth == "auto",
         )
 

@@ -52,8 +52,8 @@ if not process.BARE:  # what a fit needs
     )
     from pliant.methods.lab_rbf.logistic import (
         class_indicators,
+        held_out_scores,
         log_softmax,
-        logistic_path,
     )
     from pliant.methods.lab_rbf.table import Table
 
@@ -109,6 +109,8 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
+    _few_support: ClassVar[bool] = False
+
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
     _form: ClassVar[SavedForm] = {"classes_": Labels("classes", least=2)}
@@ -146,7 +148,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         progress = FitProgress(self, X, y)
         deadline = Deadline(progress, self.max_seconds)
         classes = class_indicators(table.Y).argmax(axis=1)
-        layer, loss = self._logistic_layer, _squared_error
+        layer, loss = partial(self._logistic_layer, deadline), _squared_error
         trainer = self._build_trainer(
             table, deadline, loss, layer=layer, classes=classes, state=state
         )
@@ -231,11 +233,17 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     def _n_outputs(self) -> int:
         return 1 if self._single_output else len(self.classes_)
 
-    def _logistic_layer(self, features: Array, rows: Table, held_out: Array) -> Array:
-        """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q)."""
+    def _logistic_layer(
+        self, deadline: Deadline, F: Array, rows: Table, G: Array, held_out: Table
+    ) -> Array | None:
+        """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q).
+
+        Return None after the time limit.
+        """
+        if deadline.is_over:
+            return None
         penalties = self._penalties(rows)
-        path = logistic_path(features, class_indicators(rows.Y), rows.weights, penalties)
-        return np.stack([held_out @ W + intercept for W, intercept in path])
+        return held_out_scores(F, rows, penalties, G, held_out, lambda: deadline.is_over)
 
     def _penalties(self, table: Table) -> Array:
         """Return the candidate penalties."""
@@ -243,7 +251,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return LOGISTIC_ALPHAS * table.mean_weight if auto else np.array([float(self.alpha)])
 
     def _choose_penalty(self, table: Table, fits: list[FitState]) -> list[FitState]:
-        """Return the fits with one penalty, which is chosen on their held-out rows."""
+        """Return the fits with one penalty, the best of those tried on all held-out rows."""
         penalties, best = self._penalties(table), 0
         tried = [fit for fit in fits if fit.layer_output is not None]
         if tried:
@@ -251,7 +259,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             scores = np.concatenate([np.asarray(fit.layer_output) for fit in tried], axis=1)
             indicators, weights = class_indicators(table.Y[rows]), table.weights_of(rows)
             losses = [(indicators * log_softmax(class_scores(each))).sum(axis=1) for each in scores]
-            best = int(np.argmin([-np.average(loss, weights=weights) for loss in losses]))
+            best = int(np.nanargmin([-np.average(loss, weights=weights) for loss in losses]))
         elif self.alpha == "auto":
             penalties = np.array([SINGLE_ALPHA * table.mean_weight])
         alpha, chosen = float(penalties[best]), []

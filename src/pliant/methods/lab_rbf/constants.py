@@ -10,6 +10,8 @@ import math
 import numpy as np
 
 # Starting values
+MAX_SUPPORT = 200  # Support points with learned bandwidths by default,
+FEW_SUPPORT = 120  # and in regression with one output and fewer than MANY_ROWS rows.
 FEW_CENTRES = 150  # With fewer support points, the ridge penalty is lower.
 MANY_ROWS = 4000  # With at least this many rows, members add centres and never use "evidence".
 # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
@@ -25,6 +27,8 @@ CHOOSING_MEMBERS = 5  # Members whose held-out rows choose what all members shar
 MANY_CLASSES = 64  # With more classes, FEW_CHOOSING_MEMBERS choose, and other FEW_* numbers apply.
 FEW_CHOOSING_MEMBERS = 2
 SHARED_LOSS = 1.5  # Members with this multiple of the lowest loss try the best first stage.
+TOLERANCE = 1e-4  # Smaller relative decreases do not improve the held-out loss,
+SINGLE_TOLERANCE = 5e-4  # and with one output.
 LOG_SQUARE_RANGE = math.log(1e-6), math.log(1e4)  # Bounds on log theta^2 for features on [-1, 1].
 
 # Penalties, for features and targets on [-1, 1]
@@ -74,6 +78,7 @@ DENSE_ROWS = 20_000  # Maximum number of rows to which a dense member is fitted.
 DENSE_GAIN = 2e-3  # Minimum relative decrease of the loss by a step of the grid.
 DENSE_DIRECT = 4000  # With more rows, conjugate gradients replace a Cholesky factorization,
 DENSE_FACTORED = 6000  # and up to this number where they do not converge.
+DENSE_HOPELESS = 2.0  # A metric or profile with this multiple of the lowest loss is not descended.
 DENSE_BLOCK = 1000  # Rows of a block of the kernel matrix.
 DENSE_RANK = 1500  # Rank of the preconditioner.
 DENSE_JITTER = 1e-6  # Added to the kernel matrix of the preconditioner's rows.
@@ -82,7 +87,8 @@ DENSE_RESIDUAL_SHARE = 0.3  # `DenseGram.solve`; a residual above the second lim
 DENSE_STEPS = 100  # Maximum number of steps.
 DENSE_MAX_RESIDUAL = 0.2  # With a larger residual, the penalty grows.
 DENSE_LEAST_ALPHA = 1e-3  # Minimum penalty in float32, with more than DENSE_DIRECT rows.
-DENSE_TRIAL_ROWS = 700  # Training rows for the choice of the hyperparameters,
+DENSE_TRIAL_ROWS = 500  # Training rows for the choice of the hyperparameters in regression,
+DENSE_CLASS_TRIAL_ROWS = 700  # in classification,
 DENSE_DESCENT_ROWS = 1500  # and for its last steps, on held-out rows of one member.
 MIN_DENSE_ROWS = 10  # Minimum number of held-out rows, of all members together.
 GRADIENT_ROWS = 600  # Rows over which outer products of gradients are averaged.

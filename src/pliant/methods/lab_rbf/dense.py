@@ -17,11 +17,11 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.special import softmax
 
@@ -33,6 +33,7 @@ from pliant.methods.lab_rbf.gram import DenseGram
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.logistic import (
     class_indicators,
+    held_out_scores,
     log_softmax,
     logistic_path,
 )
@@ -71,7 +72,8 @@ def learn_dense(
     """
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
-    choice = choose(table, fits, constants.CHOOSING_MEMBERS, deadline, n_jobs)
+    n_rows = constants.DENSE_TRIAL_ROWS
+    choice = choose(table, fits[: constants.CHOOSING_MEMBERS], n_rows, deadline, n_jobs)
     if choice is None:
         return None
     search = Search(table, fits, constants.BANDWIDTH_ROWS, n_jobs, deadline)
@@ -98,7 +100,8 @@ def learn_dense_classes(
     n_tried, total = constants.CHOOSING_MEMBERS, constants.DENSE_CENTRES
     if table.Y.shape[1] > constants.MANY_CLASSES:
         n_tried, total = constants.FEW_CHOOSING_MEMBERS, constants.FEW_DENSE_CENTRES
-    choice = choose(table, fits, n_tried, deadline, n_jobs)
+    n_rows = constants.DENSE_CLASS_TRIAL_ROWS
+    choice = choose(table, fits[:n_tried], n_rows, deadline, n_jobs)
     tried = [fit for fit in fits if fit.layer_output is not None]
     if choice is None or not tried:
         return None
@@ -116,7 +119,7 @@ def learn_dense_classes(
         logs = log_softmax(class_scores(np.concatenate(scores)))
         return -float(search.weights @ (indicators * logs).sum(axis=1))
 
-    best = int(np.argmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
+    best = int(np.nanargmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
     predicted = [path[best] for path in paths]
     local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS] for fit in tried]
     probabilities = (
@@ -137,20 +140,18 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
 
 
 def choose(
-    table: Table, fits: Sequence[FitState], n_tried: int, deadline: Deadline, n_jobs: int | None
+    table: Table, fits: Sequence[FitState], n_few: int, deadline: Deadline, n_jobs: int | None
 ) -> Choice | None:
     """Search with few training rows, then descend with more training rows of the best member.
 
-    Only the first `n_tried` members are used. Return None if the fit is stopped before there is a
-    choice.
+    Return None if the fit is stopped before there is a choice.
     """
-    tried, n_few = fits[:n_tried], constants.DENSE_TRIAL_ROWS
-    search = Search(table, tried, n_few, n_jobs, deadline)
+    search = Search(table, fits, n_few, n_jobs, deadline)
     choice = search.best_choice()
     n_rows = max(len(fit.split.train) for fit in fits)
     if choice is None or deadline.stopped or n_rows <= n_few:
         return choice
-    best = tried[int(np.argmin(search.relative_losses(choice)))]
+    best = fits[int(np.argmin(search.relative_losses(choice)))]
     return Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(choice)
 
 
@@ -241,10 +242,16 @@ def logistic_fit(
     if basis.objective_ != "dense":
         return logistic_path(basis.features(X), indicators, weights, penalty, is_over)[0]
     # With K_mm = R R' and the features K_nm R'^-1, |w|^2 is the squared norm in the RKHS.
-    m, share = len(basis.kernel_.centres), _linear_share(basis)
-    R = jittered_factor(basis.features(basis.kernel_.centres)[:, :m])
-    F = basis.features(X)
-    F = np.hstack([dtrtrs(R, F[:, :m].T, lower=1)[0].T, math.sqrt(share) * F[:, m:]])
+    centres, share = basis.kernel_.centres, _linear_share(basis)
+    K = basis.kernel_.values(centres)
+    if np.array_equal(X, centres):  # all rows are centres, and K R'^-1 = R
+        u = basis.warp_(X)
+        R = jittered_factor(K + share * u @ u.T)
+        w, intercept = logistic_path(R, indicators, weights, penalty, is_over)[0]
+        c = dtrtrs(R, w, lower=1, trans=1)[0]
+        return np.vstack([c, share * u.T @ c]), intercept  # share u(x)'u'c = u(x)'v
+    R, m = jittered_factor(K), len(centres)
+    F = np.hstack([whitened(R, basis.kernel_.values(X)), math.sqrt(share) * basis.warp_(X)])
     w, intercept = logistic_path(F, indicators, weights, penalty, is_over)[0]
     c = dtrtrs(R, w[:m], lower=1, trans=1)[0]
     return np.vstack([c, math.sqrt(share) * w[m:]]), intercept
@@ -257,6 +264,11 @@ def jittered_factor(K: Array) -> Array:
         if not failed:
             break
     return np.asarray(factor)
+
+
+def whitened(R: Array, K: Array) -> Array:
+    """Compute K R'^-1 for the factor R of K_mm = R R'; for K_mm itself, the result is R."""
+    return np.asarray(solve_triangular(R, K.T, lower=True).T)
 
 
 def _linear_share(basis: LearnedBasis) -> float:
@@ -272,15 +284,21 @@ class Trial:
         self.held_out = table.sample(held_out, fit.basis.warp_)
         self.metrics = fit.metrics
         self.distances: dict[str, tuple[Array, Array]] = {}
+        self.last: dict[Choice, list[Array]] = {}  # the kernel matrices of the last kernel
 
     def kernels(self, choice: Choice) -> list[Array]:
         """Compute the kernel matrices of training rows, and of held-out and training rows."""
-        X, T = self.rows.X, self.held_out.X
+        X, T, kernel = self.rows.X, self.held_out.X, choice._replace(alpha=0.0)
+        if kernel in self.last:
+            return self.last[kernel]
         if choice.metric not in self.distances:
             self.distances[choice.metric] = _distances(X, T, getattr(self.metrics, choice.metric))
         value, share = PROFILES[choice.profile].value, constants.DENSE_LINEAR / X.shape[1]
         pairs = zip((X, T), self.distances[choice.metric], strict=True)
-        return [value(np, choice.factor * D) + share * points @ X.T for points, D in pairs]
+        matrices = [value(np, choice.factor * D) + share * points @ X.T for points, D in pairs]
+        if len(X) <= constants.DENSE_DESCENT_ROWS:  # several penalties are tried
+            self.last = {kernel: matrices}
+        return matrices
 
     @blas_limited
     def logistic_scores(self, choice: Choice, penalties: Array, deadline: Deadline) -> Array:
@@ -288,12 +306,8 @@ class Trial:
         K, L = self.kernels(choice)
         m = min(len(K), constants.DENSE_LOGISTIC_CENTRES)  # the first rows are the centres
         R = jittered_factor(K[:m, :m])
-        whitened, held_out = (dtrtrs(R, each[:, :m].T, lower=1)[0].T for each in (K, L))
-        indicators = class_indicators(self.rows.Y)
-        path = logistic_path(
-            whitened, indicators, self.rows.weights, penalties, lambda: deadline.is_over
-        )
-        return np.stack([held_out @ W + intercept for W, intercept in path])
+        F, G = np.vstack([R, whitened(R, K[m:, :m])]), whitened(R, L[:, :m])
+        return held_out_scores(F, self.rows, penalties, G, self.held_out, lambda: deadline.is_over)
 
     @blas_limited
     def predict(self, choice: Choice) -> Array:
@@ -302,8 +316,8 @@ class Trial:
         # With R = diag(sqrt(s)), the coefficients are R (R K R + alpha I)^{-1} R y.
         root, mean = self.rows.root, self.rows.mean
         right = self.rows.Y - mean
-        if root is not None:
-            K, right = root * K * root.T, root * right
+        K = K.copy() if root is None else root * K * root.T
+        right = right if root is None else root * right
         K[np.diag_indices_from(K)] += choice.alpha
         factor, failed = dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
         if failed:
@@ -398,39 +412,50 @@ class Search:
         return losses
 
     def best_choice(self) -> Choice | None:
-        """Descend in factor and alpha by steps of the grid, for each metric and profile.
+        """Choose metric, profile and metric again, each with a descent in factor and alpha.
 
         Return None if the fit is stopped before the first step.
         """
         best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * self.table.mean_weight)
-        for profile, metric in product(DENSE_PROFILES, METRICS):
-            if self._stopped:
-                break
-            here = self.descend(best._replace(metric=metric, profile=profile))
-            best = min(best, here, key=self.loss)
-        return best if self.losses else None
+        if self._stopped:
+            return None
+        best = self.descend(best)
+        for metric in METRICS:
+            best = self._better(best, best._replace(metric=metric))
+        for profile in DENSE_PROFILES:
+            best = self._better(best, best._replace(profile=profile))
+        for metric in METRICS:
+            best = self._better(best, best._replace(metric=metric))
+        return best
+
+    def _better(self, best: Choice, other: Choice) -> Choice:
+        """Return the better of a choice and the descent from another, if it is not hopeless."""
+        if self._stopped or self.loss(other) > constants.DENSE_HOPELESS * self.loss(best):
+            return best
+        return min(best, self.descend(other), key=self.loss)
 
     def descend(self, choice: Choice) -> Choice:
-        """Take steps of the grid of factors and penalties while each lowers the loss enough."""
-        while not self._stopped:
-            step = min(self._neighbours(choice), key=self.loss)
-            if not self.loss(step) < (1.0 - constants.DENSE_GAIN) * self.loss(choice):
-                break
-            choice = step
+        """Take steps of the grid of penalties and factors while one lowers the loss enough."""
+        found: Choice | None = choice
+        while found is not None:
+            choice = found
+            limit = (1.0 - constants.DENSE_GAIN) * self.loss(choice)
+            steps = (step for step in self._neighbours(choice) if not self._stopped)
+            found = next((step for step in steps if self.loss(step) < limit), None)
         return choice
 
     def _neighbours(self, choice: Choice) -> Iterator[Choice]:
         """Iterate over the neighbours of a choice on the grid of factors and penalties."""
-        low, high = constants.DENSE_FACTORS
-        for factor in (4.0 * choice.factor, 0.25 * choice.factor):
-            if low <= factor <= high:
-                yield choice._replace(factor=factor)
         low, high = constants.DENSE_ALPHAS
         if len(self.table) > constants.DENSE_DIRECT:
             low = constants.DENSE_LEAST_ALPHA
         for alpha in (10.0 * choice.alpha, choice.alpha / 10.0):
             if 0.99 * low <= alpha / self.table.mean_weight <= 1.01 * high:
                 yield choice._replace(alpha=alpha)
+        low, high = constants.DENSE_FACTORS
+        for factor in (4.0 * choice.factor, 0.25 * choice.factor):
+            if low <= factor <= high:
+                yield choice._replace(factor=factor)
 
     def weight(self, target: Array, local: list[Array], dense: list[Array]) -> float:
         """Choose the weight of the dense members, given held-out predictions of each member."""

@@ -10,7 +10,7 @@ For two classes, W has one column, F W + b is the log-odds, and Z = [0, F W + b]
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
@@ -24,6 +24,7 @@ from pliant.core.typing import Array
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.objective import cholesky_factor
 from pliant.methods.lab_rbf.scores import class_scores
+from pliant.methods.lab_rbf.table import Table
 
 INTERCEPT_PENALTY = 1e-6  # Per row; keeps the intercept finite if a class has no rows.
 GRADIENT_TOLERANCE = 3e-4  # For g'H^-1 g / n (Newton) and |scaled gradient| / sqrt(n) (L-BFGS-B).
@@ -33,6 +34,8 @@ MANY_COEFFICIENTS = 30_000  # Above this size p q of W, products and steps are i
 PATH_STEPS = 12  # Maximum number of these steps for each of several penalties,
 FEW_PATH_STEPS = 6  # and with more than MANY_CLASSES classes.
 SINGLE_DECREASE = 1e-6  # Smallest relative decrease by such a step that continues them.
+
+HELD_OUT_RISE = 1.5  # A path of penalties ends at this multiple of the lowest held-out log loss.
 
 SingleArray: TypeAlias = npt.NDArray[np.float32]
 
@@ -56,27 +59,67 @@ def logistic_path(
     After `is_over` returns True, a minimisation ends after `LEAST_STEPS` steps, and smaller
     penalties get the W and b of the last one.
     """
+    path = list(logistic_steps(F, indicators, weights, penalties, is_over))
+    return path + path[-1:] * (len(penalties) - len(path))
+
+
+def held_out_scores(
+    F: Array, rows: Table, penalties: Array, G: Array, held_out: Table, is_over: Callable[[], bool]
+) -> Array:
+    """Compute the scores of held-out rows with features G for each penalty, (n_penalties, n, q).
+
+    The path ends once the log loss of these rows has risen to `HELD_OUT_RISE` times the lowest, or
+    the time is over; smaller penalties get nan.
+    """
+    steps = logistic_steps(F, class_indicators(rows.Y), rows.weights, penalties, is_over)
+    indicators, path, lowest = class_indicators(held_out.Y), list[Array](), math.inf
+    for W, intercept in steps:
+        path.append(G @ W + intercept)
+        logs = (indicators * log_softmax(class_scores(path[-1]))).sum(axis=1)
+        loss = -float(np.average(logs, weights=held_out.weights))
+        lowest = min(lowest, loss)
+        if loss > HELD_OUT_RISE * lowest:
+            break
+    untried = [np.full_like(path[-1], np.nan)] * (len(penalties) - len(path))
+    return np.stack(path + untried)
+
+
+def logistic_steps(
+    F: Array,
+    indicators: Array,
+    weights: Array | None,
+    penalties: Array,
+    is_over: Callable[[], bool] | None = None,
+) -> Iterator[tuple[Array, Array]]:
+    """Iterate over the W and b of decreasing penalties until `is_over` returns True."""
     n, k = indicators.shape
     if n < F.shape[1]:  # F' = Q R: the minimiser is Q V, with |Q V| = |V| and F Q V = R'V
         Q, R = np.linalg.qr(F.T)
-        path = logistic_path(R.T, indicators, weights, penalties, is_over)
-        return [(Q @ V, intercept) for V, intercept in path]
+        for V, intercept in logistic_steps(R.T, indicators, weights, penalties, is_over):
+            yield Q @ V, intercept
+        return
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
     if A.shape[1] * k > MANY_COEFFICIENTS:
-        return _path_of_many_classes(A, indicators, weight, penalties, is_over)
-    W, path = np.zeros((A.shape[1], 1 if k == 2 else k)), []
+        yield from _steps_of_many_classes(A, indicators, weight, penalties, is_over)
+        return
+    W = np.zeros((A.shape[1], 1 if k == 2 else k))
     use_newton = n * W.size**2 <= MAX_NEWTON
     # Since p (1 - p) <= 1/4, F'F / 4 is an upper bound on the diagonal blocks of the Hessian.
-    gram = None if use_newton else (A * weight[:, None]).T @ A / 4.0
-    for penalty in penalties:
-        if path and is_over is not None and is_over():
-            break
+    gram = None if use_newton else weighted_gram(A, weight) / 4.0
+    for step, penalty in enumerate(penalties):
+        if step and is_over is not None and is_over():
+            return
         ridge = np.full((A.shape[1], 1), penalty)
         ridge[-1] = INTERCEPT_PENALTY * float(weight.sum())
         loss = PenalisedLogLoss(A, indicators, weight, ridge)
         W = _newton(loss, W) if gram is None else _quasi_newton(loss, W, gram, is_over)
-        path.append((W[:-1], W[-1]))
-    return path + path[-1:] * (len(penalties) - len(path))
+        yield W[:-1], W[-1]
+
+
+def weighted_gram(A: Array, weight: Array) -> Array:
+    """Compute A' diag(weight) A as B'B, for which NumPy computes one triangle."""
+    B = A * np.sqrt(weight)[:, None]
+    return np.asarray(B.T @ B)
 
 
 class LogisticPoint(NamedTuple):
@@ -221,30 +264,28 @@ class WhitenedLogLoss(NamedTuple):
         return z
 
 
-def _path_of_many_classes(
+def _steps_of_many_classes(
     A: Array,
     indicators: Array,
     weight: Array,
     penalties: Array,
     is_over: Callable[[], bool] | None = None,
-) -> list[tuple[Array, Array]]:
-    """Minimise the objective for decreasing penalties, for q classes with many coefficients.
+) -> Iterator[tuple[Array, Array]]:
+    """Iterate as `logistic_steps`, for q classes with many coefficients.
 
-    After `is_over` returns True, smaller ones of several penalties get the last W and b.
     Probabilities near 1/q have the mean curvature s = (q - 1)/q^2, which is 1/4 for two classes.
     """
     q, total = indicators.shape[1], float(weight.sum())
     share = (q - 1) / q**2
-    gram = (A * weight[:, None]).T @ A * share
+    gram = weighted_gram(A, weight) * share
     tolerance = GRADIENT_TOLERANCE * math.sqrt(total)
     n_steps = PATH_STEPS if q <= constants.MANY_CLASSES else FEW_PATH_STEPS
     # a single penalty gets the steps of a path, as the penalty was chosen along one
     path_of = penalties if len(penalties) > 1 else penalties * [[100.0], [10.0], [1.0]]
     W: Array = np.zeros((A.shape[1], q))
-    path: list[tuple[Array, Array]] = []
-    for penalty in path_of.ravel():
-        if path and len(penalties) > 1 and is_over is not None and is_over():
-            return path + path[-1:] * (len(penalties) - len(path))
+    for step, penalty in enumerate(path_of.ravel()):
+        if step and len(penalties) > 1 and is_over is not None and is_over():
+            return
         ridge = np.full(A.shape[1], penalty)
         ridge[-1] = INTERCEPT_PENALTY * total
         R = np.tril(cholesky_factor(gram, ridge))
@@ -252,8 +293,8 @@ def _path_of_many_classes(
         loss = WhitenedLogLoss(B, indicators.astype(np.float32), weight, share)
         z = loss.minimise((R.T @ W).astype(np.float32), tolerance, n_steps)
         W = np.asarray(dtrtrs(R, z, lower=1, trans=1)[0])
-        path.append((W[:-1], W[-1]))
-    return path[-len(penalties) :]
+        if penalty in penalties:
+            yield W[:-1], W[-1]
 
 
 def log_softmax(scores: Array) -> Array:

@@ -50,8 +50,8 @@ from pliant.methods.lab_rbf.table import Table, feature_limits
 Loss: TypeAlias = Callable[[Table, Indices], Callable[[Array], float]]
 """Build the loss of scaled predictions at given rows, about 1 for a constant prediction."""
 
-Layer: TypeAlias = Callable[[Array, Table, Array], Array]
-"""Fit coefficients to features and rows; return predictions from the features of other rows."""
+Layer: TypeAlias = Callable[[Array, Table, Array, Table], Array | None]
+"""Fit coefficients to features and rows; return predictions of held-out rows, or None."""
 
 Point: TypeAlias = tuple[Array, float]
 """log theta^2 of all centres, shape (m, d), and log of the ridge penalty."""
@@ -71,6 +71,7 @@ class MemberSettings:
     shrinkages: tuple[float, ...]  # of the local stages; inf means one bandwidth per feature
     profile: str  # key of `PROFILES`
     max_iter: int
+    tolerance: float  # smallest relative decrease by a step that continues a stage
     learns_shared: bool  # True if the first stage learns one bandwidth per feature
 
 
@@ -80,9 +81,11 @@ def draw_seeds(random_state: int | RandomState | None, n_members: int) -> Indice
     return rng.randint(2**31 - 1, size=n_members).astype(np.intp)
 
 
-def resolve_support(n_support: int | Literal["auto"], n_rows: int) -> int:
-    """Return the number of support points with learned bandwidths."""
-    return max(1, min(200, n_rows // 3)) if n_support == "auto" else int(n_support)
+def resolve_support(
+    n_support: int | Literal["auto"], n_rows: int, most: int = constants.MAX_SUPPORT
+) -> int:
+    """Return the number of support points with learned bandwidths; "auto" is at most `most`."""
+    return max(1, min(most, n_rows // 3)) if n_support == "auto" else int(n_support)
 
 
 class MemberStart(NamedTuple):
@@ -299,12 +302,12 @@ class Trainer:
         if layer is not None and held_out is not None:
             F = self.device.numpy(_features(objective, start.rows.X, stage.log_squares))
             held_out_F = self.device.numpy(_features(objective, held_out.X, stage.log_squares))
-            layer_output = layer(F, start.rows, held_out_F)
+            layer_output = layer(F, start.rows, held_out_F, held_out)
         if held_out is not None and not training.stopped:
-            # The last stage uses all rows, and half as many steps (rounded up).
+            # The last stage uses all rows, and a quarter of the steps (rounded up).
             final = table.sample(split.final, start.warp)
             objective = build_objective(start, final, self.device)
-            n_steps = -(-start.settings.max_iter // 2)
+            n_steps = -(-start.settings.max_iter // 4)
             point = stage.log_squares, stage.log_penalty
             s, log_penalty = training.minimise(objective, stage.shrinkage, point, n_steps)
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
@@ -445,8 +448,8 @@ class BandwidthTraining:
         settings, record = self.start.settings, self._record
         problem = BandwidthProblem(objective, shrinkage, settings.objective == "evidence")
         x = problem.pack(*start)
-        # Smaller relative decreases do not improve the held-out loss.
-        result = solvers.descend(problem, x, tol=1e-4, max_iter=max_iter, callback=record)
+        tol = settings.tolerance
+        result = solvers.descend(problem, x, tol=tol, max_iter=max_iter, callback=record)
         return problem.unpack(result.x)
 
     def _record(self, progress: Progress) -> bool:
