@@ -356,13 +356,19 @@ def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel | JoinedRBFKerne
 
 def correlated_pairs(X: Array) -> Indices:
     """Find pairs of columns with |Spearman's correlation| > 0.8, strongest first."""
-    from scipy.stats import rankdata
-
-    correlations = np.corrcoef(rankdata(X, axis=0), rowvar=False)  # nan for a constant column
+    ranks = np.apply_along_axis(_average_ranks, 0, X)
+    correlations = np.corrcoef(ranks, rowvar=False)  # nan for a constant column
     strength = np.triu(np.abs(np.atleast_2d(correlations)), k=1)
     pairs = np.argwhere(strength > 0.8)
     order = np.argsort(-strength[pairs[:, 0], pairs[:, 1]], kind="stable")
     return np.asarray(pairs[order[:1000]], dtype=np.intp)
+
+
+def _average_ranks(column: Array) -> Array:
+    """Return the rank of each value, from 1; equal values share the mean of their ranks."""
+    _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+    mean: Array = np.cumsum(counts) - (counts - 1) / 2
+    return mean[places]
 
 
 def ridge_fits(
