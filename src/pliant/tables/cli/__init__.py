@@ -61,6 +61,7 @@ def main(argv: list[str] | None = None) -> int:
         print("terminated", file=sys.stderr)
         return ExitCode.TERMINATED
     finally:
+        gc.freeze()  # the process ends, and collecting takes 0.1 s once more
         sys.unraisablehook = sys.__unraisablehook__
         for number in (signal.SIGINT, signal.SIGTERM):
             if callable(signal.getsignal(number)):  # cleanup is done
