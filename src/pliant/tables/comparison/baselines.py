@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from sklearn import dummy, ensemble, gaussian_process
+from sklearn import dummy, gaussian_process
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -42,6 +42,9 @@ CATBOOST: dict[str, object] = {"thread_count": 1, "verbose": False, "allow_writi
 def _imported(package: str, name: str, **parameters: Any) -> Maker:
     """Return a factory that imports a class from a package and instantiates it."""
     return lambda: getattr(import_module(package), name)(**parameters)
+
+
+_trees = partial(_imported, "sklearn.ensemble")
 
 
 def _boosting(
@@ -90,23 +93,23 @@ BASELINES: dict[str, Method] = {
             "bandwidth and noise variance maximise the marginal likelihood",
         ),
         Method(
-            "forest", "Random forest", SCIKIT, partial(ensemble.RandomForestClassifier, 200),
-            partial(ensemble.RandomForestRegressor, 200),
+            "forest", "Random forest", SCIKIT, _trees("RandomForestClassifier", n_estimators=200),
+            _trees("RandomForestRegressor", n_estimators=200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
             "200 randomised trees (100 for 20 000 or more rows)",
             any_scale=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
             "extra-trees", "Extra trees", SCIKIT,
-            partial(ensemble.ExtraTreesClassifier, 200, min_samples_leaf=2),
-            partial(ensemble.ExtraTreesRegressor, 200),
+            _trees("ExtraTreesClassifier", n_estimators=200, min_samples_leaf=2),
+            _trees("ExtraTreesRegressor", n_estimators=200),
             {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
             "200 extremely randomised trees (100 for 20 000 or more rows)",
             any_scale=True, many=(20_000, {"n_estimators": 100}), searched=False,
         ),
         Method(
-            "boosting", "Gradient boosting", SCIKIT, ensemble.HistGradientBoostingClassifier,
-            ensemble.HistGradientBoostingRegressor, _boosting("max_leaf_nodes", rounds="max_iter"),
+            "boosting", "Gradient boosting", SCIKIT, _trees("HistGradientBoostingClassifier"),
+            _trees("HistGradientBoostingRegressor"), _boosting("max_leaf_nodes", rounds="max_iter"),
             1_000_000, "histogram-based gradient boosting", any_scale=True, searched=False,
         ),
         Method(
