@@ -102,6 +102,24 @@ def test_predictions_of_a_small_table_wait_for_no_large_package(folder, pliant):
         pd.testing.assert_frame_equal(left, right, rtol=1e-12)
 
 
+FIT = """
+import sys
+from pliant.tables.cli import main
+for method in ("dank", "lab-rbf"):
+    sys.argv = ["pliant", "fit", "patients.csv", "--target", "grade", "--method", method]
+    sys.argv += ["--cv", "2", "--out", "model.pliant"]
+    assert main() == 0
+    print([name for name in %r if name in sys.modules])
+"""
+
+
+def test_a_fit_waits_for_no_package_that_it_does_not_use(folder):
+    later = ("matplotlib", "scipy.stats.distributions", "torch", "sklearn.ensemble")
+    done = finished([sys.executable, "-c", FIT % (later,)])
+    imported = [line for line in done.stdout.splitlines() if line.startswith("[")]
+    assert imported == ["[]", "['sklearn.ensemble']"]  # LAB-RBF starts from trees
+
+
 @pytest.mark.parametrize(
     ("words", "quick"),
     [

@@ -14,7 +14,7 @@ import threading
 
 from pliant.core import process
 from pliant.tables.cli.exit_codes import ExitCode
-from pliant.tables.cli.postponed import postpone_statistics
+from pliant.tables.cli.postponed import STATISTICS, postpone
 from pliant.tables.cli.quick import is_quick
 
 __all__ = ["main"]
@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         process.BARE = is_quick(sys.argv[1:])
         if not process.BARE:
-            postpone_statistics()
+            postpone("scipy.stats", STATISTICS)
         gc.disable()  # imports create almost no garbage, and collecting it takes 0.7 s
         _import_command(sys.argv[1:])
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Import scipy.stats when a command uses it.
+"""Import a package when a command uses it, not when another package imports it.
 
 scikit-learn imports scipy.stats, which takes an eighth of the processor time of ``pliant fit`` on
 1000 rows, and most commands call nothing of it.
@@ -7,65 +7,56 @@ scikit-learn imports scipy.stats, which takes an eighth of the processor time of
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from threading import RLock
+from threading import Lock
 from types import ModuleType
 from typing import Any
 
-NAME = "scipy.stats"
-
-IMPORTED = ("chi2", "gmean", "rankdata")
+STATISTICS = ("chi2", "gmean", "rankdata")
 """What modules of scikit-learn import from scipy.stats at once, and use within functions."""
 
 
-def postpone_statistics() -> None:
-    """Let imports of scipy.stats find a stand-in, unless it is imported already."""
-    if NAME not in sys.modules and _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+def postpone(package: str, imported: Collection[str]) -> None:
+    """Let imports of a package find a stand-in, unless it is imported already.
+
+    The stand-in imports the package at the first use of a name. Names that other modules import
+    at once, and use later, are in `imported`.
+    """
+    if package not in sys.modules:
+        sys.meta_path.insert(0, _Postponed(package, imported))
 
 
-class _StandIn(ModuleType):
-    """A module that imports scipy.stats at the first use of a name."""
+class _Postponed(MetaPathFinder, Loader):
+    """Find the stand-in of a package; import the package before one of its submodules."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name in IMPORTED and _finder in sys.meta_path:
-            return _Later(name)
-        if name.startswith("__") and name != "__all__":  # `inspect` asks every module
-            raise AttributeError(f"module {NAME!r} has no attribute {name!r}")
-        return getattr(_imported(), name)
-
-
-class _Later:
-    """A function or distribution of scipy.stats that is imported when it is used."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return getattr(_imported(), self._name)(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"{NAME}.{self._name} has no attribute {name!r}")
-        return getattr(getattr(_imported(), self._name), name)
-
-
-class _Finder(MetaPathFinder, Loader):
-    """Find the stand-in; import scipy.stats before one of its submodules."""
-
-    def __init__(self) -> None:
+    def __init__(self, package: str, imported: Collection[str]) -> None:
+        self.package, self.imported = package, imported
+        self._lock = Lock()
         self._specs: dict[str, ModuleSpec | None] = {}
+
+    @property
+    def waits(self) -> bool:
+        """True until the package is imported."""
+        return self in sys.meta_path
+
+    def module(self) -> ModuleType:
+        """Return the package, which replaces the stand-in."""
+        with self._lock:
+            if self.waits:
+                sys.meta_path.remove(self)
+                sys.modules.pop(self.package, None)
+        return import_module(self.package)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: Any = None) -> Any:
         """Return the specification of the stand-in or of a submodule."""
-        if name == NAME:
+        if name == self.package:
             return ModuleSpec(name, self, is_package=True)
-        if not name.startswith(f"{NAME}."):
+        if not name.startswith(f"{self.package}."):
             return None
-        path = _imported().__path__
+        path = self.module().__path__
         if (module := sys.modules.get(name)) is None:
             return PathFinder.find_spec(name, path)
         # importlib would execute an imported module again by its own specification
@@ -74,7 +65,7 @@ class _Finder(MetaPathFinder, Loader):
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the stand-in, or the submodule."""
-        return _StandIn(NAME) if spec.name == NAME else sys.modules[spec.name]
+        return _StandIn(self) if spec.name == self.package else sys.modules[spec.name]
 
     def exec_module(self, module: ModuleType) -> None:
         """Give a submodule its specification."""
@@ -82,13 +73,30 @@ class _Finder(MetaPathFinder, Loader):
             module.__spec__ = self._specs.pop(module.__name__)
 
 
-_finder, _lock = _Finder(), RLock()
+class _StandIn(ModuleType):
+    """A module that imports the package at the first use of a name."""
+
+    def __init__(self, postponed: _Postponed) -> None:
+        super().__init__(postponed.package)
+        self._postponed = postponed
+
+    def __getattr__(self, name: str) -> Any:
+        if self._postponed.waits:
+            if name in self._postponed.imported:
+                return _Later(self._postponed, name)
+            if name.startswith("__") and name != "__all__":  # `inspect` asks every module
+                raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        return getattr(self._postponed.module(), name)
 
 
-def _imported() -> ModuleType:
-    """Return scipy.stats, which replaces the stand-in."""
-    with _lock:
-        if _finder in sys.meta_path:
-            sys.meta_path.remove(_finder)
-            sys.modules.pop(NAME, None)
-    return import_module(NAME)
+class _Later:
+    """A function or object of the package that is imported when it is used."""
+
+    def __init__(self, postponed: _Postponed, name: str) -> None:
+        self._postponed, self._name = postponed, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return getattr(self._postponed.module(), self._name)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(getattr(self._postponed.module(), self._name), name)
