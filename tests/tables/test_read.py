@@ -220,6 +220,19 @@ def test_chunks_make_up_the_table(tmp_path, name, rows):
     assert whole.astype(str).to_numpy().tolist() == FRAME.astype(str).to_numpy().tolist()
 
 
+def test_the_memory_for_reading_does_not_grow_with_the_file(tmp_path, monkeypatch):
+    """Arrow reads 32 blocks ahead, besides those that are split into cells."""
+    block, pool, held = 1 << 14, pa.default_memory_pool(), []
+    monkeypatch.setattr("pliant.tables.reading.read.BLOCK", block)
+    path = put(tmp_path, "a,b\n" + "0.123456789,-1.23456789\n" * (200 * block // 24))
+    before = pool.bytes_allocated()
+    for frame in iter_table(path, form=TableFormat(sep=",", encoding="utf-8", numbers={})):
+        held.append(pool.bytes_allocated() - before)
+        assert len(frame) <= block // 24 + 1
+    assert len(held) >= 200
+    assert max(held) < 50 * block
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_chunk_of_long_rows_has_fewer(tmp_path, monkeypatch, name):
     monkeypatch.setattr("pliant.tables.reading.read.MAX_CELLS", 9)
