@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.parameters import check_choice, check_real
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice, check_points, check_real
+from pliant.core.validation import check_points
 
 
 def _f1(u: Array, v: Array) -> Array:

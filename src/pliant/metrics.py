@@ -9,7 +9,12 @@ import scipy.linalg
 from pliant.core.eigen import negative_eigenvalue, remedy
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import check_gram, check_labels, check_points, has_fractions
+from pliant.core.validation import (
+    check_gram,
+    check_labels,
+    check_points,
+    has_fractions,
+)
 from pliant.methods.supervised.information import GraphKind, SideInformation, gram_of
 
 __all__ = ["effective_rank", "kernel_alignment", "scg_loss"]

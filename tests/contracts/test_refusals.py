@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import pliant
-from pliant.core.validation import check_integer, check_real
+from pliant.core.parameters import check_integer, check_real
 from tests.contracts.discovery import ESTIMATORS, constraints_of
 
 X = np.random.default_rng(0).normal(size=(12, 2))

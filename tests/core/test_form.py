@@ -20,7 +20,7 @@ from pliant.core.form import (
     numbers,
     shown,
 )
-from pliant.core.validation import one_of, real_number
+from pliant.core.parameters import one_of, real_number
 
 NAN, INF = np.nan, np.inf
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from pliant import GeneralizedPolynomial
+from pliant.core.parameters import check_real
 from pliant.core.text import close_names, one_line, remove_controls, suggest
-from pliant.core.validation import check_real
 from pliant.kernels import Linear, On, WeightedSum
 from pliant.tables.comparison.protocol import Entry
 from pliant.tables.reading.write import write_csv

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.parameters import Constraint
 from pliant.core.sparse import is_sparse
-from pliant.core.validation import LARGEST, Constraint
+from pliant.core.validation import LARGEST
 
 FINITE = float(np.finfo(np.float64).max)
 """Largest finite number."""

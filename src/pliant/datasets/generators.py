@@ -6,8 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_random_state
 
+from pliant.core.parameters import check_integer, check_real
 from pliant.core.typing import Array
-from pliant.core.validation import check_integer, check_points, check_real
+from pliant.core.validation import check_points
 
 
 def make_clowns(

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from pliant.core.files import replacing
-from pliant.core.validation import check_integer
+from pliant.core.parameters import check_integer
 
 STATIONS = ("Harbour", "Market", "Museum", "Old Town", "Park", "River", "Station", "University")
 WEATHER = {"clear": 1.0, "cloudy": 0.85, "rain": 0.35, "snow": 0.15}

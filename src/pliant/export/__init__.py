@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pliant.core.estimators import check_is_fitted
-from pliant.core.validation import check_choice, check_share
+from pliant.core.parameters import check_choice, check_share
 from pliant.export.graph import OnnxGraph
 from pliant.export.intervals import add_interval
 from pliant.export.records import add_classes, add_prediction, add_steps, as_record

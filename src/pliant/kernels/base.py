@@ -19,11 +19,12 @@ from pliant.core import process
 from pliant.core.blocks import row_blocks
 from pliant.core.estimators import BaseEstimator, clone
 from pliant.core.form import Entry, Object, SavedForm, Sizes, numbers
+from pliant.core.parameters import check_real
 from pliant.core.sparse import as_csr, is_sparse, scale_columns
 from pliant.core.text import listed, one_line, printable, quoted, suggest
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Between, Indices
-from pliant.core.validation import check_kernel_values, check_points, check_real, check_vector
+from pliant.core.validation import check_kernel_values, check_points, check_vector
 
 
 class Kernel(BaseEstimator, ABC):

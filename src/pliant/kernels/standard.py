@@ -14,6 +14,13 @@ from pliant.core.distances import cdist
 from pliant.core.estimators import clone
 from pliant.core.exponential import exponentials
 from pliant.core.form import Part, SavedForm, numbers
+from pliant.core.parameters import (
+    MODERATE,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_real,
+)
 from pliant.core.sparse import (
     absolute_distances,
     column_ends,
@@ -27,14 +34,9 @@ from pliant.core.sparse import (
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Between, Columns, Indices
 from pliant.core.validation import (
-    MODERATE,
-    check_choice,
-    check_flag,
     check_gram,
-    check_integer,
     check_kernel_values,
     check_points,
-    check_real,
     check_vector,
     in_memory,
 )

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import clone, is_classifier
+from pliant.core.parameters import check_parameters
 from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited
-from pliant.core.validation import check_parameters
 from pliant.methods.dank.fit import adapt, fit_options
 from pliant.methods.dank.gram import training_gram
 from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor

@@ -10,12 +10,9 @@ import numpy.typing as npt
 from sklearn.base import is_classifier
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.parameters import check_integer
 from pliant.core.typing import Array
-from pliant.core.validation import (
-    check_integer,
-    check_points,
-    check_vector,
-)
+from pliant.core.validation import check_points, check_vector
 from pliant.kernels import Kernel
 from pliant.plots._common import (
     GREY,

@@ -9,15 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.parameters import check_choice, check_integer, check_share
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    check_choice,
-    check_integer,
-    check_points,
-    check_share,
-    check_targets,
-    check_vector,
-)
+from pliant.core.validation import check_points, check_targets, check_vector
 from pliant.plots._common import (
     BLUE,
     GREY,

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import BaseEstimator
+from pliant.core.parameters import check_integer
 from pliant.core.text import count
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_integer, check_points, check_vector
+from pliant.core.validation import check_points, check_vector
 from pliant.methods.summary import summarize
 from pliant.plots._common import BLUE, COLORS, Display, feature_labels, fitted_machine, text
 

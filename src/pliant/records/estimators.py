@@ -17,8 +17,9 @@ import numpy.typing as npt
 from pliant.core import process
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin, available_if
 from pliant.core.form import FEATURES, Labels, Object, SavedForm, Size
+from pliant.core.parameters import one_of
 from pliant.core.typing import Array
-from pliant.core.validation import one_of, prediction_rows
+from pliant.core.validation import prediction_rows
 from pliant.records.functions import (
     ClassShares,
     Constant,

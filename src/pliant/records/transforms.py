@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.form import FEATURES, Object, Part, SavedForm
+from pliant.core.parameters import one_of, optional, real_number
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import LARGEST, one_of, optional, real_number
+from pliant.core.validation import LARGEST
 
 Numbers = npt.NDArray[np.int32]
 

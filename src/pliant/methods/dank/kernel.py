@@ -51,17 +51,17 @@ import numpy as np
 from pliant.core.blocks import row_blocks
 from pliant.core.distances import nearest_rows
 from pliant.core.form import FINITE, Object, Part, SavedForm, indices
-from pliant.core.sparse import equal_points, in_form_of, is_sparse
-from pliant.core.typing import Array, Columns, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     check_choice,
     check_integer,
-    check_points,
     check_real,
     integer,
     one_of,
     real_number,
 )
+from pliant.core.sparse import equal_points, in_form_of, is_sparse
+from pliant.core.typing import Array, Columns, Indices
+from pliant.core.validation import check_points
 from pliant.kernels.base import Kernel, KernelOn
 from pliant.kernels.extension import (
     CoordinateNeighbors,

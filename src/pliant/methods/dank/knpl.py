@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from pliant.core import process
 from pliant.core.docstrings import documented_as
+from pliant.core.parameters import check_parameters
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import trains
 from pliant.core.threads import blas_limited
-from pliant.core.validation import check_parameters
 from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
 from pliant.methods.dank.machine import BaseHadamard
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor

@@ -10,9 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.form import SavedForm, shown
-from pliant.core.state import reads
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     automatic,
     moderate_number,
@@ -20,6 +18,8 @@ from pliant.core.validation import (
     optional,
     real_number,
 )
+from pliant.core.state import reads
+from pliant.core.typing import Array, Indices
 from pliant.kernels.standard import Gamma, KernelLike, takes_sparse_points
 from pliant.methods.dank.kernel import (
     EXTENSIONS,

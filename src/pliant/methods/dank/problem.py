@@ -39,8 +39,8 @@ import numpy as np
 
 from pliant.core.blocks import row_blocks
 from pliant.core.eigen import eigenpairs_above, none_above
+from pliant.core.parameters import check_real
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_real
 from pliant.methods.svm.dual import Certificate, MarginDual
 from pliant.methods.svm.rows import Rows
 

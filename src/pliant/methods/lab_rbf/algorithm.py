@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.form import SavedForm
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     automatic,
     check_flag,

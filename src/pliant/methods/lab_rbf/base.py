@@ -13,9 +13,7 @@ import numpy as np
 
 from pliant.core import process
 from pliant.core.estimators import NestedSettings
-from pliant.core.progress import CallbackSupport, Deadline
-from pliant.core.typing import Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     automatic,
     check_choice,
@@ -28,6 +26,8 @@ from pliant.core.validation import (
     optional,
     real_number,
 )
+from pliant.core.progress import CallbackSupport, Deadline
+from pliant.core.typing import Indices
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import PROFILES

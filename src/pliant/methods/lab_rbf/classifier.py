@@ -16,16 +16,15 @@ from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
 from pliant.core.estimators import ClassifierMixin, check_is_fitted
 from pliant.core.form import Labels, SavedForm
+from pliant.core.parameters import check_parameters, plain
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
-    check_parameters,
     check_weights,
     class_codes,
     class_factors,
-    plain,
     positive_rows,
     validate_data,
 )

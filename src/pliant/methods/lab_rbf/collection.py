@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
+from pliant.core.parameters import check_random_state
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_random_state, check_targets, is_collection
+from pliant.core.validation import check_targets, is_collection
 from pliant.methods.lab_rbf.constants import SAMPLE_ROWS
 from pliant.methods.lab_rbf.table import Sums, Table, add_sums
 

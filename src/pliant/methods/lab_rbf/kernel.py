@@ -17,8 +17,8 @@ import numpy.typing as npt
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exponential import exponentials
 from pliant.core.form import Object, Part, SavedForm, indices, numbers
+from pliant.core.parameters import check_choice, one_of
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_choice, one_of
 from pliant.kernels.base import Kernel, _Wrapped
 from pliant.kernels.standard import Gaussian, Matern
 from pliant.methods.lab_rbf.constants import MIN_HALF_RANGE, MIN_SKEWNESS, WARP_BOUND

@@ -18,9 +18,9 @@ from numpy.random import RandomState
 from pliant.core import process
 from pliant.core.estimators import BaseEstimator
 from pliant.core.form import Object, Part, SavedForm, indices, numbers, shown
+from pliant.core.parameters import integer, real_number
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import integer, real_number
 from pliant.methods.lab_rbf.constants import TINY
 from pliant.methods.lab_rbf.kernel import (
     PROFILES,

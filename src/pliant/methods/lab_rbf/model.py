@@ -18,16 +18,11 @@ from pliant.core.blocks import in_blocks
 from pliant.core.dask import by_partition
 from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin, check_is_fitted
 from pliant.core.form import POSITIVE, Object, Part, SavedForm, Size, indices, numbers
+from pliant.core.parameters import check_flag, check_integer
 from pliant.core.state import reads
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    check_flag,
-    check_integer,
-    check_targets,
-    check_varies,
-    validate_data,
-)
+from pliant.core.validation import check_targets, check_varies, validate_data
 from pliant.kernels.base import Kernel, WeightedSum
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.kernel import JoinedRBFKernel, LocalRBFKernel

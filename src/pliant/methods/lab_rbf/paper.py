@@ -21,6 +21,18 @@ from numpy.random import RandomState
 from pliant.core.dask import by_partition
 from pliant.core.device import Device, get_device
 from pliant.core.docstrings import documented_as
+from pliant.core.parameters import (
+    Constraint,
+    automatic,
+    check_flag,
+    check_job_count,
+    check_parameters,
+    integer,
+    moderate_number,
+    one_of,
+    optional,
+    real_number,
+)
 from pliant.core.progress import (
     CallbackSupport,
     Deadline,
@@ -33,18 +45,6 @@ from pliant.core.progress import (
 from pliant.core.state import forget_fit, reads, updates
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    Constraint,
-    automatic,
-    check_flag,
-    check_job_count,
-    check_parameters,
-    integer,
-    moderate_number,
-    one_of,
-    optional,
-    real_number,
-)
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.collection import build_table
 from pliant.methods.lab_rbf.kernel import PROFILES, Warp

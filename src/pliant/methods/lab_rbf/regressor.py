@@ -29,18 +29,18 @@ from pliant.core.dask import by_partition
 from pliant.core.docstrings import documented_as
 from pliant.core.estimators import check_is_fitted
 from pliant.core.form import Object, SavedForm
-from pliant.core.progress import Deadline, FitProgress, with_callbacks
-from pliant.core.state import forget_fit, reads, updates
-from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     check_parameters,
     check_random_state,
     check_share,
-    is_collection,
     optional,
 )
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
+from pliant.core.state import forget_fit, reads, updates
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import is_collection
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.base import BaseLABRBF
 from pliant.methods.lab_rbf.intervals import LABRBFErrorModel, fit_error_model

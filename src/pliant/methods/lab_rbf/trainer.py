@@ -20,10 +20,10 @@ from joblib import Parallel, delayed
 from numpy.random import RandomState
 
 from pliant.core.device import Device
+from pliant.core.parameters import check_random_state
 from pliant.core.progress import Deadline, Progress
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_random_state
 from pliant.methods.lab_rbf import constants, solvers
 from pliant.methods.lab_rbf.algorithm import LABRBFAlgorithm
 from pliant.methods.lab_rbf.kernel import (

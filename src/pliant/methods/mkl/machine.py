@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pliant.core.form import Object, SavedForm, numbers
-from pliant.core.state import reads
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     check_flag,
     check_job_count,
     optional,
     real_number,
 )
+from pliant.core.state import reads
 from pliant.kernels.base import Kernel, WeightedSum, short_names
 from pliant.kernels.standard import takes_sparse_points
 from pliant.methods.summary import KernelWeights, Summary

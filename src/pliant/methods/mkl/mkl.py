@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from pliant.core import process
 from pliant.core.docstrings import documented_as
+from pliant.core.parameters import Constraint, check_parameters, one_of
 from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.sparse import stack_rows
 from pliant.core.state import trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, check_parameters, one_of
 from pliant.methods.mkl.machine import BaseMKL
 from pliant.methods.mkl.rules import CLASS_RULES, RULES
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor

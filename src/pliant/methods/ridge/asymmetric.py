@@ -15,15 +15,13 @@ from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, MultiOutputMixin, RegressorMixin, check_is_fitted
 from pliant.core.form import Part, SavedForm, numbers, shown
 from pliant.core.linalg import scale_rows
+from pliant.core.parameters import Constraint, check_parameters, moderate_number
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
-    Constraint,
-    check_parameters,
     check_targets,
     check_weights,
-    moderate_number,
     positive_rows,
     stack_level,
     validate_data,

@@ -25,29 +25,31 @@ from pliant.core.estimators import (
     check_is_fitted,
 )
 from pliant.core.form import Part, SavedForm, indices, numbers
+from pliant.core.parameters import (
+    Constraint,
+    check_flag,
+    check_parameters,
+    check_random_state,
+    integer,
+    moderate_number,
+    one_of,
+    plain,
+    real_number,
+)
 from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
 from pliant.core.sparse import as_csr, is_sparse
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Callback, Indices
 from pliant.core.validation import (
-    Constraint,
     check_finite,
-    check_flag,
-    check_parameters,
     check_points,
-    check_random_state,
     check_targets,
     check_weights,
     class_codes,
     class_factors,
-    integer,
     is_collection,
-    moderate_number,
-    one_of,
-    plain,
     positive_rows,
-    real_number,
     stack_level,
     validate_data,
 )

@@ -19,19 +19,19 @@ from pliant.core.estimators import (
     clone,
 )
 from pliant.core.form import Object, SavedForm
-from pliant.core.sparse import row_keys
-from pliant.core.state import reads, trains
-from pliant.core.threads import blas_limited
-from pliant.core.typing import Array
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     check_flag,
     check_parameters,
     check_random_state,
     integer,
     optional,
-    validate_data,
 )
+from pliant.core.sparse import row_keys
+from pliant.core.state import reads, trains
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array
+from pliant.core.validation import validate_data
 from pliant.kernels.base import Kernel
 from pliant.methods.summary import Summary
 from pliant.methods.supervised.components import Components

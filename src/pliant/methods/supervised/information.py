@@ -22,15 +22,12 @@ import numpy.typing as npt
 import scipy.sparse
 
 from pliant.core.linalg import scale_rows
+from pliant.core.parameters import check_choice, check_integer, check_real, plain
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
-    check_choice,
     check_gram,
-    check_integer,
     check_labels,
     check_points,
-    check_real,
-    plain,
     where_equal,
 )
 

@@ -18,20 +18,22 @@ from pliant.core.estimators import (
     clone,
 )
 from pliant.core.form import Labels, Object, Part, SavedForm
+from pliant.core.parameters import (
+    Constraint,
+    check_parameters,
+    check_random_state,
+    plain,
+    real_number,
+)
 from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
-    Constraint,
     check_gram,
     check_labels,
-    check_parameters,
-    check_random_state,
     check_weights,
-    plain,
     positive_rows,
-    real_number,
     validate_data,
     where_equal,
 )

@@ -25,16 +25,14 @@ from pliant.core.estimators import (
 )
 from pliant.core.exceptions import NonPSDWarning
 from pliant.core.form import Part, SavedForm, indices
+from pliant.core.parameters import Constraint, check_choice, check_parameters
 from pliant.core.sparse import in_form_of, is_sparse
 from pliant.core.state import reads, trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
-    Constraint,
-    check_choice,
     check_gram,
-    check_parameters,
     check_points,
     stack_level,
     validate_data,

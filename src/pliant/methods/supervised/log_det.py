@@ -12,10 +12,7 @@ import numpy.typing as npt
 
 from pliant.core.estimators import ConvergenceWarning
 from pliant.core.form import SavedForm, indices, shown
-from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
-from pliant.core.state import reads
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     check_flag,
     check_random_state,
@@ -23,8 +20,11 @@ from pliant.core.validation import (
     moderate_number,
     optional,
     real_number,
-    stack_level,
 )
+from pliant.core.progress import CallbackSupport, FitProgress, Result, Status, with_callbacks
+from pliant.core.state import reads
+from pliant.core.typing import Array, Indices
+from pliant.core.validation import stack_level
 from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.supervised.bregman import (
     BoundsCertificate,

@@ -22,9 +22,10 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from pliant.core.eigen import last_eigenpairs
 from pliant.core.form import POSITIVE, Part, SavedForm, numbers
+from pliant.core.parameters import check_integer, check_real, integer
 from pliant.core.sparse import euclidean_distances, in_form_of, is_sparse
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_integer, check_points, check_real, integer
+from pliant.core.validation import check_points
 from pliant.kernels.base import Kernel
 from pliant.kernels.extension import CoordinateNeighbors, row_parts
 

@@ -36,8 +36,8 @@ from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 
 from pliant.core.form import SavedForm, shown
+from pliant.core.parameters import Constraint, check_flag, integer, one_of
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import Constraint, check_flag, integer, one_of
 from pliant.kernels.extension import CoordinateNeighbors
 from pliant.methods.supervised.information import SideInformation, SupervisedGraph
 from pliant.methods.supervised.learner import KernelLearner, LearnedGram

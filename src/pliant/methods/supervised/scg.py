@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.random import RandomState
 
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     automatic,
     check_flag,
@@ -19,6 +18,7 @@ from pliant.core.validation import (
     moderate_number,
     one_of,
 )
+from pliant.core.typing import Array, Indices
 from pliant.kernels.base import Kernel
 from pliant.kernels.standard import Gamma, KernelLike
 from pliant.methods.supervised.information import (

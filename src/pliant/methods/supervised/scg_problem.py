@@ -30,9 +30,10 @@ import numpy.typing as npt
 import scipy.linalg
 
 from pliant.core.linalg import spd_inverse
+from pliant.core.parameters import check_flag, check_real
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
-from pliant.core.validation import check_flag, check_gram, check_points, check_real
+from pliant.core.validation import check_gram, check_points
 from pliant.methods.supervised.information import (
     GraphKind,
     PairGraph,

@@ -25,20 +25,18 @@ from pliant.core.estimators import (
     clone,
 )
 from pliant.core.form import FINITE, Object, Part, SavedForm, indices, shown
+from pliant.core.parameters import (
+    Constraint,
+    check_flag,
+    moderate_number,
+    real_number,
+    step_limit,
+)
 from pliant.core.progress import CallbackSupport
 from pliant.core.state import reads, snapshot
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
-    Constraint,
-    check_finite,
-    check_flag,
-    moderate_number,
-    real_number,
-    stack_level,
-    step_limit,
-    validate_data,
-)
+from pliant.core.validation import check_finite, stack_level, validate_data
 from pliant.kernels.base import Kernel, KernelOn
 from pliant.methods.summary import FunctionSummary, Summary
 from pliant.methods.svm.problem import (

@@ -22,10 +22,7 @@ from numpy.random import RandomState
 from pliant.core import process
 from pliant.core.distances import nearest_rows
 from pliant.core.estimators import BaseEstimator, ConvergenceWarning
-from pliant.core.progress import Status
-from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Callback, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     automatic,
     check_choice,
     check_flag,
@@ -34,6 +31,9 @@ from pliant.core.validation import (
     integer,
     plain,
 )
+from pliant.core.progress import Status
+from pliant.core.threads import blas_limited
+from pliant.core.typing import Array, Callback, Indices
 from pliant.kernels.base import Kernel
 from pliant.methods.svm.problem import expansion
 

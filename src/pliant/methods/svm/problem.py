@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from pliant.core import process
 from pliant.core.blocks import in_blocks
+from pliant.core.parameters import plain
 from pliant.core.progress import Progress
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -25,7 +26,6 @@ from pliant.core.validation import (
     check_weights,
     class_codes,
     class_factors,
-    plain,
     positive_rows,
     validate_data,
 )

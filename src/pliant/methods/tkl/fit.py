@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from pliant.core.parameters import check_random_state
 from pliant.core.progress import Result, Status
 from pliant.core.typing import Array, Callback, Indices
-from pliant.core.validation import check_random_state
 from pliant.kernels.base import Kernel, Rescaled
 from pliant.methods.svm.parts import KMeansPartition, as_partition
 from pliant.methods.svm.problem import LearnedFunction, SVMProblem

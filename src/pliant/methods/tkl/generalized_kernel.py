@@ -30,9 +30,10 @@ from pliant.core.blocks import slices
 from pliant.core.estimators import clone
 from pliant.core.form import Part, SavedForm, numbers
 from pliant.core.loops import compiled
+from pliant.core.parameters import check_integer
 from pliant.core.text import printable
 from pliant.core.typing import Array, Between, Columns, Indices
-from pliant.core.validation import check_integer, check_kernel_values, check_points, check_vector
+from pliant.core.validation import check_kernel_values, check_points, check_vector
 from pliant.kernels.base import Kernel, Rescaled
 
 TILE = 512

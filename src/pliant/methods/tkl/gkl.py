@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from pliant.core import process
 from pliant.core.docstrings import documented_as
+from pliant.core.parameters import Constraint, check_parameters, optional
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.state import trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
-from pliant.core.validation import Constraint, check_parameters, optional
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,

@@ -13,14 +13,14 @@ import numpy as np
 
 from pliant.core.distances import nearest_rows
 from pliant.core.form import SavedForm, indices, numbers
-from pliant.core.state import reads
-from pliant.core.typing import Array, Indices
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     check_random_state,
     check_real,
     real_number,
 )
+from pliant.core.state import reads
+from pliant.core.typing import Array, Indices
 from pliant.kernels.base import Rescaled
 from pliant.methods.svm.machine import BaseSVM
 from pliant.methods.svm.parts import expand_parts

@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from pliant.core import process
 from pliant.core.docstrings import documented_as
+from pliant.core.parameters import Constraint, check_flag, check_parameters, optional
 from pliant.core.progress import FitProgress, with_callbacks
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
-from pliant.core.validation import Constraint, check_flag, check_parameters, optional
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.svm.parts import KMeansPartition, as_partition, partition_settings
 from pliant.methods.tkl.generalized_kernel import build_tessellated, check_degree

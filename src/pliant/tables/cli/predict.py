@@ -14,9 +14,9 @@ import numpy.typing as npt
 import typer
 
 from pliant.core.exceptions import ModelFileError, TableError
+from pliant.core.parameters import check_share
 from pliant.core.text import printable, quoted
 from pliant.core.typing import Array
-from pliant.core.validation import check_share
 from pliant.persistence import LoadedModel, load_file
 from pliant.records import Pipeline
 from pliant.records.estimators import last_step

@@ -30,9 +30,10 @@ from pliant.core.estimators import (
 )
 from pliant.core.exceptions import set_public_module
 from pliant.core.form import Labels, Object, Part, SavedForm, Size
+from pliant.core.parameters import check_share
 from pliant.core.state import reads, updates
 from pliant.core.typing import Array
-from pliant.core.validation import check_share, prediction_rows
+from pliant.core.validation import prediction_rows
 
 SHRINKAGE, BEST, POWER, TRUST, LEAST = 100.0, 3, 4, 0.5, 0.1
 """Strength of the penalty in rows, number of best models in u, exponent in u, share of u for the

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from pliant.core.parameters import check_real
 from pliant.core.typing import Array, Indices
-from pliant.core.validation import check_real, check_vector
+from pliant.core.validation import check_vector
 from pliant.plots._common import BLUE, GREY, Display, text
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from sklearn import metrics
 from sklearn.metrics import get_scorer, get_scorer_names
 
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.parameters import plain
 from pliant.core.text import suggest
 from pliant.core.typing import Array
-from pliant.core.validation import plain
 
 
 @dataclass(frozen=True, eq=False)

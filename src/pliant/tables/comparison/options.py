@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from joblib import cpu_count
 
-from pliant.core.validation import check_integer, check_job_count, check_real
+from pliant.core.parameters import check_integer, check_job_count, check_real
 from pliant.tables.comparison.cells import FittedMethod, close_all, fit_whole, perform_apart
 from pliant.tables.comparison.protocol import Cell, Record
 

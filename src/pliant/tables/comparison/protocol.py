@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NotRequired, Self, TypeAlias, TypedDict
 
+from pliant.core.parameters import check_integer
 from pliant.core.text import printable
-from pliant.core.validation import check_integer
 from pliant.tables.comparison.metrics import Metric, metric_of
 
 Place: TypeAlias = tuple[int, int]

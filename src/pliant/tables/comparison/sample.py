@@ -13,10 +13,11 @@ import numpy.typing as npt
 from sklearn.utils import check_array
 
 from pliant.core.blocks import in_blocks
+from pliant.core.parameters import check_choice
 from pliant.core.sparse import is_sparse
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_choice, check_collected, check_points, where_equal
+from pliant.core.validation import check_collected, check_points, where_equal
 from pliant.tables.reading.encoder import ColumnEncoder, make_encoder
 from pliant.tables.reading.schema import (
     MAX_CLASSES,

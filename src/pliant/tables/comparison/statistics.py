@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from pliant.core.parameters import check_integer, check_real
 from pliant.core.typing import Array
-from pliant.core.validation import check_integer, check_real
 
 DIGITS = 12
 """Number of decimals to which scores, relative to the largest, are rounded for comparison."""

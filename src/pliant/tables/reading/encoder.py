@@ -14,19 +14,21 @@ from pliant.core.blocks import in_blocks
 from pliant.core.estimators import BaseEstimator, TransformerMixin, check_is_fitted
 from pliant.core.exceptions import TableError, set_public_module
 from pliant.core.form import Object, SavedForm
-from pliant.core.state import updates
-from pliant.core.text import one_line
-from pliant.core.typing import Array
-from pliant.core.validation import (
+from pliant.core.parameters import (
     Constraint,
     check_choice,
-    check_collected,
     check_flag,
     check_integer,
     check_parameters,
     integer,
     one_of,
     optional,
+)
+from pliant.core.state import updates
+from pliant.core.text import one_line
+from pliant.core.typing import Array
+from pliant.core.validation import (
+    check_collected,
     prediction_rows,
     sparse_options,
     stack_level,

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from pliant.core.exceptions import TableError
+from pliant.core.parameters import check_choice, check_integer
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice, check_integer
 from pliant.tables.reading.columns import MISSING, parse_float
 from pliant.tables.reading.names import collect, from_json, in_quotes, require, row_name, to_json
 from pliant.tables.reading.numerals import (

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.exceptions import TableError
+from pliant.core.parameters import check_choice
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
-from pliant.core.validation import check_choice
 from pliant.tables.reading.columns import (
     TEXT_WIDTH,
     Column,
