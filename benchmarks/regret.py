@@ -320,10 +320,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             "scores": drawn_scores(result),
             "seconds": took,
         })  # fmt: skip
-    notes = NOTES.format(folds=FOLDS, draws=DRAWS, rows=given.rows)
-    command = f"python -m benchmarks.regret page, after run --rows {given.rows}"
-    head = {**found, **provenance(), "notes": notes, "command": command}
-    head["orders"] = rounded(orders(results)) if results else found["orders"]
+    head = found
+    if results:
+        notes = NOTES.format(folds=FOLDS, draws=DRAWS, rows=given.rows)
+        command = f"python -m benchmarks.regret page, after run --rows {given.rows}"
+        head |= provenance() | {"notes": notes, "command": command}
+        head["orders"] = rounded(orders(results))
     write_json(kept, head, lines=lines.values())
     write_text(given.out / "regret.md", page([*lines.values()], head))
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from benchmarks import blend, intervals, mkl, relevance, tables
+from benchmarks import blend, intervals, mkl, regret, relevance, tables
 from benchmarks.__main__ import RESULTS
 from benchmarks.harness.report import to_markdown
 from benchmarks.lines import extend, read
@@ -60,7 +60,9 @@ def test_cases_with_data_have_contestants_and_baselines(name):
 
 
 KEPT = sorted(path.stem for path in RESULTS.glob("*.json"))
-OWN_PAGES = {"blend", "tables", "tables-small", "intervals", "relevance", "mkl-accuracy"}
+OWN_PAGES = {
+    "blend", "tables", "tables-small", "intervals", "regret", "relevance", "mkl-accuracy",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in KEPT if name not in OWN_PAGES])
@@ -73,7 +75,10 @@ def test_a_kept_page_is_what_its_results_give(name):
 @pytest.mark.parametrize(
     ("name", "main"),
     [
-        *[("blend", blend.main), ("intervals", intervals.main), ("mkl-accuracy", mkl.main)],
+        ("blend", blend.main),
+        ("intervals", intervals.main),
+        ("mkl-accuracy", mkl.main),
+        ("regret", regret.main),
     ],
 )
 def test_a_kept_page_of_many_tables_is_what_its_results_give(name, main, tmp_path):

@@ -160,7 +160,7 @@ def test_a_small_fit_takes_one_thread_and_a_large_one_all_cores(monkeypatch):
     monkeypatch.setattr(trainer, "Parallel", parallel)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
     rng = np.random.default_rng(0)
-    for rows, expected in ((100, 1), (1500, 2)):
+    for rows, expected in ((100, 1), (2000, 2)):
         numbers.clear()
         X = rng.uniform(size=(rows, 2))
         pliant.LABRBFRegressor(max_iter=1, n_members=2, dense=False).fit(X, X[:, 0] + X[:, 1] ** 2)
