@@ -65,6 +65,15 @@ def test_other_forms_are_refused(changed):
         check_form(record(**changed), FORM)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_ranges_hold_for_entries_of_any_type(dtype):
+    form = {"a": numbers("rows", low=POSITIVE)}
+    assert checked(form, a=np.ones(3, dtype)) == {"rows": 3}
+    for entry in (0.0, INF, NAN):
+        with pytest.raises(ValueError, match="expected a > 0"):
+            checked(form, a=np.array([1.0, entry], dtype))
+
+
 ROWS = {"rows": Size("rows", least=1, most=9)}
 
 CASES = [

@@ -2,7 +2,7 @@
 
 A class declares its stored attributes once, in the table `_form`: arrays as `Part`, with the type
 of their entries, the sizes of their axes by name, and their range; parts that are objects as
-`Object`; numbers, texts and flags by the constraints of `pliant.core.validation`. An axis has one
+`Object`; numbers, texts and flags by the constraints of `pliant.core.parameters`. An axis has one
 size in the whole object. What no table can say is left to the method `_check_loaded` of a class.
 """
 
@@ -124,7 +124,8 @@ class Part(Entry):
 
     def _check_entries(self, name: str, array: npt.NDArray[Any]) -> None:
         """Check the range, the order and the sum of entries."""
-        low, high = array.min(), array.max()  # NaN if one entry is NaN
+        # Python's numbers: NumPy would round the limits to the type of the entries, such as float32
+        low, high = array.min().item(), array.max().item()  # NaN if one entry is NaN
         if not (self.low <= low and high <= self.high):
             limits = f"from {self.low:g} to {self.high:g}"
             if self.high == FINITE:
