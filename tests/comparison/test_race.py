@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
@@ -28,6 +29,7 @@ from pliant.tables.comparison import cells, comparing
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import (
     ThisProcess,
+    await_processes,
     close_all,
     failed,
     fit_whole,
@@ -649,6 +651,39 @@ def test_a_short_budget_starts_no_process(sample, monkeypatch):
     close_all()
     found = fit_within(sample, PROTOCOL, RunOptions(9.0, 2))
     assert found.model.predict(sample.X).shape == (60,)
+
+
+def test_a_process_that_died_without_work_is_replaced(monkeypatch):
+    class Process:
+        def __init__(self, is_alive=True):
+            self.is_alive = is_alive
+
+        def submit(self, task):
+            if not self.is_alive:
+                raise TerminatedWorkerError
+            future = Future()
+            future.set_result(task())
+            return future
+
+    dead, alive, new = Process(is_alive=False), Process(), Process()
+    monkeypatch.setattr(cells, "_FREE", [dead, alive])
+    monkeypatch.setattr(cells, "_BUSY", set())
+    monkeypatch.setattr(cells, "_started", lambda: new)
+    monkeypatch.setattr(cells, "starts_processes", lambda: True)
+    await_processes(2, None)
+    assert [alive, new] == cells._FREE
+
+
+def test_no_process_starts_if_all_fits_are_in_the_cache(sample, tmp_path, monkeypatch):
+    cache = tmp_path / "cache.jsonl"
+    task = sample, ["dummy", "linear"], PROTOCOL
+    first = compare_sample(*task, RunOptions(None, 1, ThisProcess(), cache))
+    monkeypatch.setattr(cells, "starts_processes", lambda: True)
+    monkeypatch.setattr("pliant.tables.comparison.race.starts_processes", lambda: True)
+    monkeypatch.setattr(cells, "_started", lambda: pytest.fail("started a process"))
+    close_all()
+    again = compare_sample(*task, RunOptions(None, 1, cache=cache, resume=True))
+    assert without_costs(again.records) == without_costs(first.records)
 
 
 @pytest.mark.usefixtures("apart")

@@ -17,7 +17,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -417,23 +417,26 @@ class ThisProcess:
         return future
 
 
-def warm_up(n_processes: int) -> None:
-    """Start processes, including their imports, in the background."""
+def warm_up(n_processes: int) -> list[Future[Any]]:
+    """Start processes, including their imports, in the background; return a future of each."""
     if not starts_processes():
-        return
+        return []
     with _LOCK:
         fresh = [_started() for _ in range(n_processes - len(_FREE) - len(_BUSY))]
         _FREE.extend(fresh)
-    for process in fresh:
-        process.submit(os.getpid)
+    return [process.submit(os.getpid) for process in fresh]
 
 
 def await_processes(n_processes: int, seconds: float | None) -> None:
-    """Start processes, and wait until they run, for at most the given seconds."""
-    warm_up(n_processes)
+    """Start processes, also for those that have died, and wait for them, for at most some time."""
+    starting = []
     with _LOCK:
-        starting = [process.submit(os.getpid) for process in _FREE[:n_processes]]
-    wait(starting, seconds)
+        for process in [*_FREE]:
+            try:
+                starting.append(process.submit(os.getpid))
+            except BrokenExecutor:
+                _FREE.remove(process)
+    wait([*starting, *warm_up(n_processes)], seconds)
 
 
 def close_all() -> None:

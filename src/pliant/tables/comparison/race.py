@@ -143,7 +143,8 @@ class Race:
         self._ends = inf if self._budget is None else self._began + self._budget - self.spent
         threads = self._runner.pool(self._at_a_time)
         try:
-            if self._executor is None:  # the start of a process is not the time of a method
+            if self._executor is None and self._next_cell() is not None:
+                # The start of a process is not the time of a method.
                 await_processes(self._at_a_time, None if self._ends == inf else self._left())
             while self._start_cells(threads):
                 self._report()
