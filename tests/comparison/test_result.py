@@ -302,7 +302,7 @@ def test_invalid_fits_are_refused():
     result = compare(X, y, methods=["dummy"], **OPTIONS)
     with pytest.raises(ValueError, match=r"unknown method 'dumy' .* did you mean 'dummy'"):
         result.fit_best("dumy")
-    with pytest.raises(ValueError, match="loaded from plain data, without its table"):
+    with pytest.raises(ValueError, match="loaded from plain data or a pickle, without its table"):
         ComparisonResult.from_dict(result.to_dict()).fit_best()
     with pytest.raises(ValueError, match="no fold was finished"):
         replace(result, records=()).fit_best()
