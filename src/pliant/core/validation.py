@@ -410,14 +410,6 @@ def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
     return vector
 
 
-def check_row_numbers(name: str, values: npt.ArrayLike) -> None:
-    """Raise ValueError unless `values` is a vector of integers >= 0."""
-    numbers = np.asarray(values)
-    whole = numbers.dtype.kind in "iu" or not numbers.size
-    if numbers.ndim != 1 or not whole or (numbers.size and numbers.min() < 0):
-        raise ValueError(f"expected {name} to hold row numbers >= 0, got {values!r:.80}")
-
-
 def check_targets(y: npt.ArrayLike) -> Array:
     """Return real targets of any shape as float64, with absolute values up to `LARGEST`."""
     targets = _as_numbers(y, "y")

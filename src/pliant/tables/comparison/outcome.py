@@ -281,8 +281,8 @@ class Outcome:
     def _source(self) -> Source:
         if self.source is None:
             raise ValueError(
-                "the result was loaded from plain data or a pickle, without its table: call compare "
-                "again, or run pliant fit"
+                "the result was loaded from plain data or a pickle, without its table: call "
+                "compare again, or run pliant fit"
             )
         return self.source
 
