@@ -1,5 +1,7 @@
 """LABRBFClassifier: labels, probabilities, and the logistic layer compared to scikit-learn."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
@@ -227,6 +229,19 @@ def test_without_time_no_penalty_is_tried_on_held_out_rows(monkeypatch):
     assert len(calls) == 2
     np.testing.assert_array_equal(model.alpha_, classifier.SINGLE_ALPHA)
     np.testing.assert_array_equal(model.support_, in_time.support_)
+    assert model.score(X, Y) > 0.8
+
+
+def test_no_penalty_is_chosen_from_a_path_that_the_time_limit_ends(monkeypatch):
+    class Ending(Deadline):
+        @property
+        def is_over(self):
+            return next(answers)
+
+    answers = itertools.chain([False], itertools.repeat(True))  # the first path has one penalty
+    monkeypatch.setattr(classifier, "Deadline", Ending)
+    model = quick(dense=False).fit(X, Y)
+    np.testing.assert_array_equal(model.alpha_, classifier.SINGLE_ALPHA)
     assert model.score(X, Y) > 0.8
 
 

@@ -237,12 +237,17 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     ) -> Array | None:
         """Compute logistic scores of held-out rows for each penalty, shape (n_penalties, n, q).
 
-        Return None after the time limit.
+        Return None after the time limit, or if it ends the path of penalties: a choice from the
+        largest alone would be worse than none.
         """
-        if deadline.is_over:
+
+        def is_over() -> bool:
+            return deadline.is_over
+
+        if is_over():
             return None
-        penalties = self._penalties(rows)
-        return held_out_scores(F, rows, penalties, G, held_out, lambda: deadline.is_over)
+        scores = held_out_scores(F, rows, self._penalties(rows), G, held_out, is_over)
+        return None if is_over() and np.isnan(scores[-1]).any() else scores
 
     def _penalties(self, table: Table) -> Array:
         """Return the candidate penalties."""
