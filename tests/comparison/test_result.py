@@ -1,5 +1,6 @@
 """The result of a comparison: text, data frames, and the final model."""
 
+import copy
 import json
 import pickle
 from dataclasses import replace
@@ -60,6 +61,7 @@ def test_a_pickle_holds_the_result_and_no_functions():
     with pytest.raises(ValueError, match="another has the result alone"):
         _ = stop.model
     assert result.source is not None
+    assert copy.copy(result).source is result.source
 
 
 def test_blend_is_recommended():

@@ -33,7 +33,14 @@ from pliant.tables.comparison.folds import check_folds, outer_split, settled, wi
 from pliant.tables.comparison.journal import Journal, key_of, package_versions
 from pliant.tables.comparison.options import BUDGET, Progress, RunOptions
 from pliant.tables.comparison.outcome import Source, for_input
-from pliant.tables.comparison.protocol import DEFAULT, Entry, Protocol, Record, Status
+from pliant.tables.comparison.protocol import (
+    DEFAULT,
+    HELD_OUT_NOTE,
+    Entry,
+    Protocol,
+    Record,
+    Status,
+)
 from pliant.tables.comparison.race import ProgressLines, Race, typical_seconds
 from pliant.tables.comparison.reading import sample_of
 from pliant.tables.comparison.result import ComparisonResult
@@ -48,11 +55,6 @@ process: others take seconds to start."""
 
 LATE = 0.8
 """Share of the budget after which no comparison begins."""
-
-HELD_OUT_NOTE = (
-    "LAB-RBF's scores are of rows that its members held out: its folds would have taken more than "
-    "half of the time left"
-)
 
 
 def compare(

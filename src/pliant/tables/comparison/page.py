@@ -320,7 +320,8 @@ def _settings(records: Sequence[Record]) -> Content:
 
 def _messages(result: Outcome) -> Content:
     """List notes on the table, then errors and warnings by method; return None if empty."""
-    notes = [tag("dd", note) for note in result.sample.get("notes") or ()]
+    told = sentences.warnings_of(result)
+    notes = [tag("dd", note) for note in result.sample.get("notes") or () if note not in told]
     items = [tag("div", tag("dt", "The table"), notes)] if notes else []
     for entry in result.methods:
         mine = [record for record in result.records if record["method"] == entry.name]

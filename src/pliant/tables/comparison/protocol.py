@@ -19,6 +19,12 @@ Status: TypeAlias = Literal["done", "cut", "unfinished", "error", "skipped"]
 DEFAULT, REFERENCE, DUMMY, BLEND = "lab-rbf", "svm", "dummy", "blend"
 """Names of the default method, the reference method for tests, the dummy, and the blend."""
 
+HELD_OUT_NOTE = (
+    "LAB-RBF's scores are of rows that its members held out and used to choose settings, so they "
+    "may be too high: its folds would have taken more than half of the time left"
+)
+"""Warning of a comparison whose default method has no folds."""
+
 
 @dataclass(frozen=True, order=True)
 class Cell:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pliant.tables.comparison.outcome import Outcome, row_of
@@ -48,6 +48,10 @@ class ComparisonResult(Outcome):
     def __getstate__(self) -> dict[str, Any]:
         """Return the data for a pickle, without the table and the functions that make models."""
         return {**vars(self), "source": None}
+
+    def __copy__(self) -> ComparisonResult:
+        """Return a copy that fits models too."""
+        return replace(self)
 
     def __repr__(self) -> str:
         return as_text(self)

@@ -9,7 +9,7 @@ from pliant.core.text import count, listed, printable, quoted
 from pliant.tables.comparison.folds import RARE
 from pliant.tables.comparison.metrics import metrics_of
 from pliant.tables.comparison.outcome import Expected, Outcome
-from pliant.tables.comparison.protocol import BLEND, DUMMY
+from pliant.tables.comparison.protocol import BLEND, DUMMY, HELD_OUT_NOTE
 from pliant.tables.comparison.standings import FEWEST_FOLDS, Standing
 from pliant.tables.comparison.text import (
     TextColumn,
@@ -61,6 +61,8 @@ def warnings_of(result: Outcome) -> list[str]:
         texts.append(f"scores on {folds} are uncertain: {how} would help")
     elif sample["rows"] < 200:
         texts.append(f"with only {sample['rows']} rows, scores on new rows may differ a lot")
+    if HELD_OUT_NOTE in (sample.get("notes") or ()):
+        texts.append(HELD_OUT_NOTE)
     if is_no_better(result):
         constant = "the most frequent class" if classes else "the mean"
         texts.append(f"this is no better than always predicting {constant}")
