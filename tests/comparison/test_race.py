@@ -420,7 +420,7 @@ def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
 def test_a_short_budget_gives_lab_rbf_and_a_warning(sample, budget, monkeypatch):
     monkeypatch.setattr(comparing, "LATE", 0.0)  # on any computer
     monkeypatch.setattr(comparing, "_has_time_for_folds", lambda *_: False)
-    with pytest.warns(ConvergenceWarning, match="suffices for LAB-RBF alone"):
+    with pytest.warns(ConvergenceWarning, match="leaves no time for other methods"):
         model = package.fit(sample.X, sample.y, budget=budget, n_jobs=1)
     assert isinstance(model[-1], LABRBFClassifier)
     assert model[-1].max_seconds == budget
@@ -544,7 +544,7 @@ def test_members_do_not_score_rows_of_groups_and_of_rare_classes(kind, sample, s
         given = Sample.of(sample.X, np.where(np.arange(60) < 1, 7, sample.y))
     found = fit_within(given, PROTOCOL, RunOptions(600.0, 1))
     assert found.result is None
-    assert "suffices for LAB-RBF alone" in found.note
+    assert "leaves no time for other methods" in found.note
     assert not short_of_time
 
 

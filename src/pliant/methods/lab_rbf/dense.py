@@ -316,7 +316,10 @@ class Trial:
         # With R = diag(sqrt(s)), the coefficients are R (R K R + alpha I)^{-1} R y.
         root, mean = self.rows.root, self.rows.mean
         right = self.rows.Y - mean
-        K = K.copy() if root is None else root * K * root.T
+        if root is not None:
+            K = root * K * root.T
+        elif self.last:  # other penalties need K
+            K = K.copy()
         right = right if root is None else root * right
         K[np.diag_indices_from(K)] += choice.alpha
         factor, failed = dpotrf(K.T, lower=1, overwrite_a=1, clean=0)

@@ -281,8 +281,8 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
             given = held_out_records(sample, protocol, first, at=spent)
         if not given:
             problem = (
-                f"a budget of {seconds(limit)} suffices for LAB-RBF alone, which took "
-                f"{seconds(spent)}: a comparison with other methods needs a larger one"
+                f"a budget of {seconds(limit)} leaves no time for other methods, as LAB-RBF took "
+                f"{seconds(spent)}: a comparison needs a larger one"
             )
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
     if problem:
