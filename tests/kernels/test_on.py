@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pliant.kernels import TL1, Gaussian, Linear, Normalized, On, Rescaled, WeightedSum
-from pliant.kernels.base import resolve_columns
+from pliant.kernels.base import resolve_columns, short_name
 from pliant.methods import HadamardKernel
 from tests.reference import naive_kernels as naive
 
@@ -129,3 +129,9 @@ def test_columns_that_are_none_are_refused(columns, expected):
 def test_names_that_are_none_are_refused(columns, names, expected):
     with pytest.raises(ValueError, match=expected):
         On(Linear(), columns).resolved(names, 4 if names is None else len(names))
+
+
+def test_a_short_name_has_at_most_sixty_characters():
+    name = "K" * 55
+    for letters, shown in ((name[:-10], f"{name[:-10]}(gamma=1)"), (name, f"{name}(g...")):
+        assert short_name(type(letters, (Gaussian,), {})(1.0)) == shown

@@ -121,8 +121,11 @@ def test_default_kernels():
     kernels = default_kernels(X)
     assert len(kernels) == 13 * 3
     Z = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    np.testing.assert_allclose(kernels[0](X), Gaussian(2.0)(Z), atol=1e-12)
-    np.testing.assert_allclose(kernels[12](X), Polynomial(3)(Z), rtol=1e-10)
+    widths = (0.5, 1.0, 2.0, 5.0, 7.0, 10.0, 12.0, 15.0, 17.0, 20.0)
+    twins = [Gaussian(0.5 / width**2) for width in widths]
+    twins += [Polynomial(degree) for degree in (1, 2, 3)]
+    for kernel, twin in zip(kernels[:13], twins, strict=True):
+        np.testing.assert_allclose(kernel(X), twin(Z), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(kernels[13 + 1](X), Gaussian(0.5)(Z[:, :1]), atol=1e-12)
     np.testing.assert_allclose(kernels[26](X), Gaussian(2.0)(Z[:, 2:]), atol=1e-12)
     assert len(default_kernels(r.normal(size=(20, 200)))) == 13 < MAX_DEFAULT_KERNELS
