@@ -165,6 +165,15 @@ def test_the_blend_is_recommended_without_p_values_on_few_folds(pliant, folder, 
 # Saved blends
 
 
+def test_a_model_fitted_during_the_race_is_saved_as_it_is(pliant, folder):
+    blended("t.csv")
+    words = ("--methods", "extra-trees", "--budget", "1m", "--out", "m.pliant")
+    done = pliant("compare", "t.csv", "--target", "y", *QUICK, *words)
+    assert done.code == 0, done.err
+    assert "Fitting" not in done.err
+    assert load("m.pliant")[-1].n_features_in_ > 0
+
+
 def test_a_blend_of_numbers_is_saved_shown_and_predicts_intervals(pliant, folder, here):
     blended("t.csv")
     words = ("--methods", "linear,extra-trees,dummy", *QUICK, "--out", "m.pliant")

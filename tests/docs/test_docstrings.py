@@ -1,5 +1,6 @@
 """Docstrings: examples run as shown, and every public name has one."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -82,3 +83,30 @@ def test_every_parameter_of_a_public_class_is_described(name):
         and parameter not in re.split(r"[,\s]+", " ".join(HEADER.findall(inspect.getdoc(item))))
     }
     assert missing == set()
+
+
+TYPED = re.compile(r"^([\w, ]+) : (.*)$", re.MULTILINE)
+"""A line of a docstring with names and types of parameters: ``tol : float, default=1e-3``."""
+
+
+@pytest.mark.parametrize("name", ["pliant", "pliant.kernels"])
+def test_docstrings_tell_the_defaults(name):
+    module = importlib.import_module(name)
+    public = [getattr(module, each) for each in module.__all__]
+    told, kept = [], []
+    for item in (each for each in public if isinstance(each, type)):
+        doc = inspect.getdoc(item) or ""
+        types = {each: kind for names, kind in TYPED.findall(doc) for each in names.split(", ")}
+        for parameter in inspect.signature(item).parameters.values():
+            if parameter.name in types and "\nParameters\n" in doc and has_default(parameter):
+                _, _, text = types[parameter.name].partition("default=")
+                optional = types[parameter.name].endswith("optional")
+                value = None if optional else ast.literal_eval(text or "'nothing'")
+                told.append((item.__name__, parameter.name, value))
+                kept.append((item.__name__, parameter.name, parameter.default))
+    assert len(kept) > 10
+    assert told == kept
+
+
+def has_default(parameter):
+    return parameter.default is not parameter.empty and not parameter.name.startswith("_")

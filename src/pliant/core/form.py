@@ -274,7 +274,7 @@ ESTIMATOR: SavedForm = {
 
 @cache
 def form_of(kind: Any, table: str = "_form") -> SavedForm:
-    """Return what a class and its base classes declare, under the name of a table."""
+    """Return the form of a class: its table of the given name, and those of its base classes."""
     form = dict(ESTIMATOR) if issubclass(kind, BaseEstimator) else {}
     for each in reversed(kind.__mro__):
         for names, entry in vars(each).get(table, {}).items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, signature
@@ -21,10 +20,11 @@ from pliant.core.estimators import BaseEstimator, clone
 from pliant.core.form import Entry, Object, SavedForm, Sizes, numbers
 from pliant.core.parameters import check_real
 from pliant.core.sparse import as_csr, is_sparse, scale_columns
-from pliant.core.text import listed, one_line, printable, quoted, suggest
+from pliant.core.text import listed, one_line, printable
 from pliant.core.threads import blas_limited
-from pliant.core.typing import Array, Between, Indices
+from pliant.core.typing import Array, Between
 from pliant.core.validation import check_kernel_values, check_points, check_vector
+from pliant.kernels.columns import column_array, column_positions
 
 
 class Kernel(BaseEstimator, ABC):
@@ -312,7 +312,7 @@ class Scaled(_Wrapped):
     Parameters
     ----------
     kernel : Kernel
-    scale : float
+    scale : float, default=1.0
         > 0.
     """
 
@@ -362,8 +362,9 @@ class Rescaled(_Wrapped):
     Parameters
     ----------
     kernel : Kernel
-    offset, width : float or array-like of shape (d,)
-        width != 0.
+    offset : float or array-like of shape (d,), default=0.0
+    width : float or array-like of shape (d,), default=1.0
+        != 0.
     """
 
     _form: ClassVar[SavedForm] = {"offset, width": numbers("features", scalar=True)}
@@ -418,7 +419,7 @@ class On(_Wrapped):
     array([1])
     """
 
-    _form: ClassVar[SavedForm] = {"columns": lambda _, columns: _as_array(columns)}
+    _form: ClassVar[SavedForm] = {"columns": lambda _, columns: column_array(columns)}
 
     def __init__(self, kernel: Kernel, columns: Any) -> None:
         self.kernel = kernel
@@ -429,7 +430,7 @@ class On(_Wrapped):
         names = None if feature_names is None else [str(name) for name in feature_names]
         if names is not None and len(names) != n_features:
             raise ValueError(f"expected {n_features} feature names, got {len(names)}")
-        positions = _positions(self.columns, n_features, names)
+        positions = column_positions(self.columns, n_features, names)
         chosen = None if names is None else [names[position] for position in positions]
         return type(self)(resolve_columns(self.kernel, chosen, len(positions)), positions)
 
@@ -450,7 +451,7 @@ class On(_Wrapped):
         return self.kernel._diagonal(self._select(X))
 
     def _select(self, X: Array) -> Array:
-        return X[:, _positions(self.columns, X.shape[1])]
+        return X[:, column_positions(self.columns, X.shape[1])]
 
 
 class WeightedSum(Kernel):
@@ -588,66 +589,6 @@ def resolve_columns(kernel: Kernel, feature_names: Sequence[str] | None, n_featu
     if all(changed[name] is part for name, part in parts.items()):
         return kernel
     return type(kernel)(**changed)
-
-
-def _positions(columns: Any, n_features: int, names: list[str] | None = None) -> Indices:
-    """Return column positions >= 0; raise ValueError if none or duplicates are selected."""
-    chosen = _as_array(columns)
-    if not isinstance(chosen, slice) and chosen.dtype.kind in "OU":
-        chosen = np.array([_place(name, n_features, names) for name in chosen.tolist()])
-    try:
-        positions = np.arange(n_features)[chosen]
-    except IndexError as error:
-        raise ValueError(
-            f"expected On(columns=...) among {n_features} features, got {columns!r:.200}: {error}"
-        ) from None
-    if not positions.size:
-        raise ValueError(
-            f"expected On(columns=...) to select at least one of {n_features} features, got none"
-        )
-    values, counts = np.unique(positions, return_counts=True)
-    if (counts > 1).any():
-        again = values[counts > 1][0]
-        raise ValueError(f"expected On(columns=...) without duplicates, got column {again} twice")
-    return positions
-
-
-def _as_array(columns: Any) -> slice | npt.NDArray[Any]:
-    """Return columns as a slice, or as an array of positions, mask values or names."""
-    if isinstance(columns, slice):
-        with suppress(TypeError, ValueError):
-            columns.indices(1)
-            return columns
-    else:
-        items = np.atleast_1d(np.asarray(columns))  # converts mixed text and numbers to text
-        each = columns if isinstance(columns, list | tuple) else items.flat
-        known = items.dtype.kind in "biu" or all(isinstance(item, str) for item in each)
-        if items.ndim == 1 and items.size and known:
-            return items
-    raise ValueError(
-        "expected On(columns=...) to be positions, a slice of int, a mask or names, got "
-        f"{columns!r:.200}"
-    )
-
-
-def _place(name: str, n_features: int, names: list[str] | None) -> int:
-    """Return the position of a named column."""
-    if names is None:
-        raise ValueError(
-            f"expected positions in On(columns=...), as the names of the {n_features} features are "
-            f"unknown, got {quoted(name)}; fit an estimator to a data frame, or use "
-            "On.resolved"
-        )
-    count, got = names.count(name), f"got {quoted(name)}"
-    if count > 1:
-        raise ValueError(
-            f"expected unique names in On(columns=...), {got}, the name of {count} features"
-        )
-    if count == 0:
-        raise ValueError(
-            f"expected On(columns=...) among the features, {got}; {suggest(name, names)}"
-        )
-    return names.index(name)
 
 
 def short_name(kernel: Kernel, feature_names: Sequence[str] | None = None) -> str:

@@ -99,7 +99,7 @@ class Gaussian(_Stationary):
 
     Parameters
     ----------
-    gamma : float or array-like of shape (n_features,)
+    gamma : float or array-like of shape (n_features,), default=1.0
         1/(2 sigma^2), > 0, or one value per feature. Features with gamma 0 are ignored; at least
         one gamma must be positive.
 
@@ -139,7 +139,7 @@ class Laplacian(_Stationary):
 
     Parameters
     ----------
-    gamma : float or array-like of shape (n_features,)
+    gamma : float or array-like of shape (n_features,), default=1.0
         > 0, or one value per feature, >= 0 and not all 0.
     """
 
@@ -161,9 +161,9 @@ class Matern(_Stationary):
 
     Parameters
     ----------
-    nu : {0.5, 1.5, 2.5}
+    nu : {0.5, 1.5, 2.5}, default=2.5
         Smoothness: functions in the RKHS are nu - 1/2 times differentiable.
-    gamma : float or array-like of shape (n_features,)
+    gamma : float or array-like of shape (n_features,), default=1.0
         > 0, or one value per feature, >= 0 and not all 0.
     """
 
@@ -195,7 +195,7 @@ class TL1(Kernel):
 
     Parameters
     ----------
-    rho : float
+    rho : float, default=1.0
         > 0. The literature scales features to [0, 1] and sets rho to 0.7 times their number.
     """
 
@@ -297,11 +297,11 @@ class Polynomial(_InnerProduct):
 
     Parameters
     ----------
-    degree : int
+    degree : int, default=3
         >= 1.
-    gamma : float
+    gamma : float, default=1.0
         > 0.
-    coef0 : float
+    coef0 : float, default=1.0
         >= 0, which makes the kernel PSD.
     """
 
@@ -324,9 +324,9 @@ class Sigmoid(_InnerProduct):
 
     Parameters
     ----------
-    gamma : float
+    gamma : float, default=1.0
         > 0.
-    coef0 : float
+    coef0 : float, default=1.0
     """
 
     psd = False

@@ -66,9 +66,9 @@ class LogDetLearner(CallbackSupport, KernelLearner):
     slack : float, default=1.0
         Penalty parameter nu of the slack, 1e-12 to 1e12. If inf, the bounds are hard and may be
         infeasible: three points cannot form two similar pairs and a dissimilar pair if l > 4 u.
-    max_pairs : int, optional
-        Maximum number of pairs, by default 5000, drawn at random from the known pairs. None means
-        all; m labelled points give m (m - 1)/2 pairs.
+    max_pairs : int or None, default=5000
+        Maximum number of pairs, drawn at random from the known pairs. None means all; m labelled
+        points give m (m - 1)/2 pairs.
     tol : float, default=1e-3
         Certified gap at which the solver stops, relative to 1 + abs(objective), > 0.
     max_iter : int, default=200

@@ -349,9 +349,10 @@ class GeneralizedPolynomial(_FiniteRank):
 
     Parameters
     ----------
-    lower, upper : float or array-like of shape (n_features,)
+    lower : float or array-like of shape (n_features,), default=0.0
+    upper : float or array-like of shape (n_features,), default=1.0
         The box [a, b] of z; x is unrestricted.
-    degree : int
+    degree : int, default=1
         Degree of the monomials, >= 0.
     factor : array-like of shape (n_P, r), optional
         F, with P = F F' and n_P = C(2 n_features + degree, degree); None means P = I.
@@ -446,10 +447,11 @@ class TessellatedKernel(GeneralizedKernel):
 
     Parameters
     ----------
-    lower, upper : float or array-like of shape (n_features,)
+    lower : float or array-like of shape (n_features,), default=0.0
+    upper : float or array-like of shape (n_features,), default=1.0
         The box [a, b]. Points outside are moved to the nearest point of the box, because the
         formula defines a kernel only inside.
-    degree : int
+    degree : int, default=1
         Degree of the monomials, 0 to 12.
     factor : array-like of shape (n_P, r), optional
         F, with P = F F'; None means P = I.

@@ -58,7 +58,8 @@ def fit_within_budget(
         found = stop.best
     if single and found.result is not None:
         found = _best_single(found.result) or found
-    facts = describe_model(found.result, found.name, len(sample.y), time.monotonic() - start)
+    facts = describe_model(found.result, found.name, len(sample.y))
+    facts["seconds"] = time.monotonic() - start
     if out is not None:
         save(found.model, out, metadata=facts)
     if json is not None:

@@ -235,12 +235,10 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     chosen = result.best
     if single and result.best_single is not None:
         chosen = result.best_single.method.name
-    start = time.perf_counter()
     if chosen is None and not result.records and result.budget is not None:
         print_status("No method finished a fold: fitting LAB-RBF on all rows")
         model = result.fit_default()
-        took = time.perf_counter() - start
-        save(model, path, metadata=describe_model(None, DEFAULT, result.sample["rows"], took))
+        save(model, path, metadata=describe_model(None, DEFAULT, result.sample["rows"]))
         return
     if chosen is None:
         raise ValueError("no method has a score, so there is no model to save")
@@ -250,15 +248,15 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
             f"--out cannot save a model of {entry.name}: model files do not support estimators of "
             "other packages; drop --single, or choose others with --methods"
         )
-    print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
+    names = result.weights if chosen == BLEND else [chosen]
+    fitted = result.source.fitted if result.source is not None else {}  # during the comparison
+    if not all(name in fitted for name in names):
+        print_status(f"Fitting {'the blend' if chosen == BLEND else chosen} on all rows")
     model = result.fit_best(chosen)
-    took = time.perf_counter() - start
-    save(model, path, metadata=describe_model(result, chosen, result.sample["rows"], took))
+    save(model, path, metadata=describe_model(result, chosen, result.sample["rows"]))
 
 
-def describe_model(
-    result: ComparisonResult | None, chosen: str, rows: int, took: float
-) -> dict[str, Any]:
+def describe_model(result: ComparisonResult | None, chosen: str, rows: int) -> dict[str, Any]:
     """Return the metadata of a model file for a method or blend, fitted to the given rows."""
     blend = result.blend if result is not None and chosen == BLEND else None
     records = () if result is None else result.records
@@ -272,7 +270,6 @@ def describe_model(
         "data": {"rows": rows},
         "cross_validation": summarize_scores(titled),
         "sentence": result.sentence() if result is not None and recommended else None,
-        "seconds": took,
         "versions": package_versions(),
     }
 

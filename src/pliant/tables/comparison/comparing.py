@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -379,20 +380,6 @@ def compare_sample(
     if options.progress is True:
         options = replace(options, progress=ProgressLines(metric, protocol))
     key = key_of(sample, protocol)
-
-    def members(records: Sequence[Record]) -> Collection[str]:
-        """Return the methods with weight in the blend of those with these records."""
-        names = {record["method"] for record in records}
-        entries = [_entry_of(m, sample) for m in chosen if m.name in names]
-        held_out = held_out_of(
-            standings(entries, records, metric, protocol),
-            finished(entries, records),
-            sample.y,
-            sample.classes,
-            metric,
-        )
-        return () if held_out is None else held_out.weights()
-
     race = Race(
         sample,
         protocol,
@@ -401,7 +388,9 @@ def compare_sample(
         options,
         spent=spent + time.perf_counter() - start,
         # Without a budget, members of the blend are fitted to all rows when they are asked for.
-        members=None if options.budget is None and not fitted else members,
+        members=None
+        if options.budget is None and not fitted
+        else partial(_members_of_blend, sample, protocol, chosen),
         fitted=dict(fitted),
         given=given,
     )
@@ -437,6 +426,18 @@ def compare_sample(
         command=options.command,
         source=Source(sample, tuple(chosen), options.n_jobs, race.fitted),
     )
+
+
+def _members_of_blend(
+    sample: Sample, protocol: Protocol, methods: Sequence[Method], records: Sequence[Record]
+) -> Collection[str]:
+    """Return the methods with weight in the blend of those with these records."""
+    names, metric = {record["method"] for record in records}, protocol.metric_for(sample.task)
+    entries = [_entry_of(method, sample) for method in methods if method.name in names]
+    places = standings(entries, records, metric, protocol)
+    cells = finished(entries, records)
+    held_out = held_out_of(places, cells, sample.y, sample.classes, metric)
+    return () if held_out is None else held_out.weights()
 
 
 def _refusal(method: Method, sample: Sample, n_train: int) -> str:
