@@ -17,6 +17,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,8 @@ from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.scores import class_scores
 from pliant.methods.lab_rbf.table import Table
 
+import os
+NEARF = float(os.environ.get("NEARF", "2"))
 METRICS = ("bandwidths", "gradients")
 DENSE_PROFILES = ("matern32", "gaussian", "laplacian")
 
@@ -73,19 +76,21 @@ def learn_dense(
     if sum(map(len, held_out_rows(fits))) < constants.MIN_DENSE_ROWS:
         return None
     n_rows = constants.DENSE_TRIAL_ROWS
-    choice = choose(table, fits[: constants.CHOOSING_MEMBERS], n_rows, deadline, n_jobs)
-    if choice is None:
+    choices = choose(table, fits[: constants.CHOOSING_MEMBERS], n_rows, deadline, n_jobs)
+    if not choices:
         return None
     search = Search(table, fits, constants.BANDWIDTH_ROWS, n_jobs, deadline)
-    predicted = search.predict(choice)
+    rows = dense_rows(table, constants.DENSE_ROWS)
+    count = dense_count(len(fits), rows, constants.DENSE_CENTRES)
+    choices = choices[:count]
+    predicted = search.predict(choices)
     if not search.has_time():
         return None
     local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS].clip(-1.0, 1.0) for fit in fits]
     weight = search.weight(search.target, local, predicted)
     if weight == 0.0:
         return None
-    bases = build_bases(search, choice, constants.DENSE_ROWS, constants.DENSE_CENTRES)
-    return DenseFit(bases, weight, predicted)
+    return DenseFit(build_bases(search, choices, rows, count), weight, predicted)
 
 
 def learn_dense_classes(
@@ -101,14 +106,21 @@ def learn_dense_classes(
     if table.Y.shape[1] > constants.MANY_CLASSES:
         n_tried, total = constants.FEW_CHOOSING_MEMBERS, constants.FEW_DENSE_CENTRES
     n_rows = constants.DENSE_CLASS_TRIAL_ROWS
-    choice = choose(table, fits[:n_tried], n_rows, deadline, n_jobs)
+    choices = choose(table, fits[:n_tried], n_rows, deadline, n_jobs)
     tried = [fit for fit in fits if fit.layer_output is not None]
-    if choice is None or not tried:
+    if not choices or not tried:
         return None
-    n_rows = constants.BANDWIDTH_ROWS
+    n_rows, rows = constants.BANDWIDTH_ROWS, dense_rows(table, constants.DENSE_CLASS_CENTRES)
+    count = dense_count(len(fits), rows, total)
+    choices = choices[:count]
     search = Search(table, tried, n_rows, n_jobs, deadline)
+    # Kernels with a larger ridge penalty get a larger penalty here.
+    factors = [choice.alpha / choices[0].alpha for choice in choices]
     penalties = constants.DENSE_LOGISTIC * table.mean_weight
-    tasks = (delayed(trial.logistic_scores)(choice, penalties, deadline) for trial in search.trials)
+    tasks = (
+        delayed(trial.logistic_scores)(choice, factor * penalties, deadline)
+        for trial, choice, factor in zip(search.trials, cycle(choices), cycle(factors))
+    )
     began, paths = time.monotonic(), list(search.parallel()(tasks))
     if deadline.is_over:  # the paths ended early
         return None
@@ -129,9 +141,10 @@ def learn_dense_classes(
     search = Search(table, fits, n_rows, n_jobs, deadline, seconds=seconds)
     if weight == 0.0 or not search.has_time():
         return None
-    bases = build_bases(search, choice, constants.DENSE_CLASS_CENTRES, total)
-    alpha = float(penalties[best])
-    return DenseFit([replace(basis, alpha_=alpha) for basis in bases], weight, predicted)
+    bases = build_bases(search, choices, rows, count)
+    alphas = [float(factor * penalties[best]) for factor in factors]
+    bases = [replace(b, alpha_=alpha) for b, alpha in zip(bases, cycle(alphas))]
+    return DenseFit(bases, weight, predicted)
 
 
 def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
@@ -141,29 +154,42 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
 
 def choose(
     table: Table, fits: Sequence[FitState], n_few: int, deadline: Deadline, n_jobs: int | None
-) -> Choice | None:
+) -> list[Choice]:
     """Search with few training rows, then descend with more training rows of the best member.
 
-    Return None if the fit is stopped before there is a choice.
+    Return the choices of kernels that are hardly worse than the best one, which is first; none if
+    the fit is stopped before there is a choice. All take the steps of the descent of the best.
     """
     search = Search(table, fits, n_few, n_jobs, deadline)
-    choice = search.best_choice()
+    search.explore()
+    choices = search.best_choices()
     n_rows = max(len(fit.split.train) for fit in fits)
-    if choice is None or deadline.stopped or n_rows <= n_few:
-        return choice
-    best = fits[int(np.argmin(search.relative_losses(choice)))]
-    return Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(choice)
+    if not choices or deadline.stopped or n_rows <= n_few:
+        return choices
+    first = choices[0]
+    best = fits[int(np.argmin(search.relative_losses([first])))]
+    last = Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(first)
+    a, b = last.alpha / first.alpha, last.factor / first.factor
+    return [c._replace(alpha=a * c.alpha, factor=b * c.factor) for c in choices]
 
 
-def build_bases(search: Search, choice: Choice, n_centres: int, total: int) -> list[LearnedBasis]:
-    """Build a basis for each local fit, or for the best ones with at most `total` centres."""
-    table, fits, rows = search.table, search.fits, dense_rows(search.table, n_centres)
-    score = 1.0 - search.loss(choice) / search.spread
-    most = max(1, total // len(rows))
-    if len(fits) > most:
-        best = np.argsort(search.relative_losses(choice), kind="stable")[:most]
-        fits = [fits[k] for k in np.sort(best)]
-    return [_build_basis(table, fit, choice, score, rows) for fit in fits]
+def dense_count(n_fits: int, rows: Indices, total: int) -> int:
+    """Return the number of dense members: one for each fit, with at most `total` centres."""
+    return min(n_fits, max(1, total // len(rows)))
+
+
+def build_bases(
+    search: Search, choices: Sequence[Choice], rows: Indices, count: int
+) -> list[LearnedBasis]:
+    """Build `count` bases from the best local fits; the k-th has the choice k modulo their number."""
+    table, fits = search.table, search.fits
+    errors = np.concatenate(search.predict(choices)) - search.target
+    score = 1.0 - search._squares(errors) / search.spread
+    best = np.argsort(search.relative_losses(choices), kind="stable")[:count]
+    sources = [fits[k] for k in np.sort(best)]
+    return [
+        _build_basis(table, fit, choice, score, rows) for fit, choice in zip(sources, cycle(choices))
+    ]
 
 
 def _build_basis(
@@ -354,7 +380,7 @@ class Search:
     n_jobs: int | None
     deadline: Deadline | None = None
     losses: dict[Choice, float] = field(default_factory=dict)
-    predictions: dict[Choice, list[Array]] = field(default_factory=dict)  # of the last choice
+    predictions: dict[tuple[Choice, ...], list[Array]] = field(default_factory=dict)  # the last
     seconds: float = 0.0  # duration of the last prediction
 
     def __post_init__(self) -> None:
@@ -371,13 +397,18 @@ class Search:
         mean = np.average(self.target, axis=0, weights=self.weights)
         return self._squares(self.target - mean) or 1.0
 
-    def predict(self, choice: Choice) -> list[Array]:
-        """Predict the held-out rows of each member; keep the predictions of one choice."""
-        if choice not in self.predictions:
-            began, tasks = time.monotonic(), (delayed(t.predict)(choice) for t in self.trials)
-            self.predictions = {choice: list(self.parallel()(tasks))}
+    def predict(self, choices: Sequence[Choice]) -> list[Array]:
+        """Predict the held-out rows of each member, the k-th with the choice k modulo their number.
+
+        The last predictions are kept.
+        """
+        key = tuple(choices)
+        if key not in self.predictions:
+            pairs, began = zip(self.trials, cycle(choices)), time.monotonic()
+            tasks = (delayed(trial.predict)(choice) for trial, choice in pairs)
+            self.predictions = {key: list(self.parallel()(tasks))}
             self.seconds = time.monotonic() - began
-        return self.predictions[choice]
+        return self.predictions[key]
 
     @property
     def _stopped(self) -> bool:
@@ -399,29 +430,39 @@ class Search:
     def loss(self, choice: Choice) -> float:
         """Compute the squared error over all held-out rows."""
         if choice not in self.losses:
-            predicted = self.predict(choice)
+            predicted = self.predict([choice])
             loss = self._squares(np.concatenate(predicted) - self.target)
             loss = loss if np.isfinite(loss) else np.inf
             self.losses[choice] = loss
         return self.losses[choice]
 
-    def relative_losses(self, choice: Choice) -> list[float]:
+    def relative_losses(self, choices: Sequence[Choice]) -> list[float]:
         """Compute the squared error of each trial, relative to that of the mean target."""
         losses = []
-        for trial, predicted in zip(self.trials, self.predict(choice), strict=True):
+        for trial, predicted in zip(self.trials, self.predict(choices), strict=True):
             target = trial.held_out.Y
             spread = float(((target - trial.held_out.mean) ** 2).sum())
             losses.append(float(((predicted - target) ** 2).sum()) / max(spread, constants.TINY))
         return losses
 
-    def best_choice(self) -> Choice | None:
-        """Choose metric, profile and metric again, each with a descent in factor and alpha.
+    def best_choices(self) -> list[Choice]:
+        """Return the best choice for each kernel whose loss is near the lowest, best first.
 
-        Return None if the fit is stopped before the first step.
+        A kernel is a metric and a profile. Near is a relative difference of 2 / sqrt(n) for n
+        held-out rows, about two standard errors.
         """
+        best: dict[tuple[str, str], Choice] = {}
+        for choice in sorted(self.losses, key=self.loss):
+            best.setdefault((choice.metric, choice.profile), choice)
+        limit = 1.0 + NEARF / math.sqrt(len(self.target))
+        lowest = min(self.losses.values(), default=0.0)
+        return [choice for choice in best.values() if self.loss(choice) <= limit * lowest]
+
+    def explore(self) -> None:
+        """Choose metric, profile and metric again, each with a descent in factor and alpha."""
         best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * self.table.mean_weight)
         if self._stopped:
-            return None
+            return
         best = self.descend(best)
         for metric in METRICS:
             best = self._better(best, best._replace(metric=metric))
@@ -429,7 +470,6 @@ class Search:
             best = self._better(best, best._replace(profile=profile))
         for metric in METRICS:
             best = self._better(best, best._replace(metric=metric))
-        return best
 
     def _better(self, best: Choice, other: Choice) -> Choice:
         """Return the better of a choice and the descent from another, if it is not hopeless."""
