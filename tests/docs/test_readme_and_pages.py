@@ -43,6 +43,7 @@ def test_the_readme_runs(tmp_path, monkeypatch):
 def test_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page.name in FEW_MEMBERS:
+        monkeypatch.setattr(constants, "SMALL_MEMBERS", 3)
         monkeypatch.setattr(constants, "MANY_MEMBERS", 3)
         monkeypatch.setattr(constants, "FEW_MEMBERS", 2)
     text = page.read_text("utf-8")

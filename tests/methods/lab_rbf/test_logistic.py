@@ -7,6 +7,7 @@ from pliant.methods.lab_rbf import logistic
 from pliant.methods.lab_rbf.logistic import (
     PenalisedLogLoss,
     WhitenedLogLoss,
+    best_penalty,
     held_out_scores,
     logistic_path,
 )
@@ -145,3 +146,25 @@ def test_a_path_of_held_out_scores_ends_after_the_time_limit():
     whole = held_out_scores(F, rows, penalties, G, held_out, lambda: False)
     np.testing.assert_array_equal(short[:2], whole[:2])
     assert np.isnan(short[2:]).all()
+
+
+@pytest.mark.parametrize("exponent", [-0.4, 0.0, 0.7, 1.3])
+def test_the_best_penalty_is_the_minimum_of_a_parabola_in_its_logarithm(exponent):
+    penalties = 10.0 ** np.arange(2, -4, -1)
+    losses = 0.3 + 0.05 * (np.log10(penalties) - exponent) ** 2
+    assert best_penalty(penalties, losses) == pytest.approx(10.0**exponent, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([1.0, 2.0, 3.0], 10.0),  # at an end
+        ([3.0, 2.0, 1.0], 0.1),
+        ([2.0, 1.0, np.nan], 1.0),  # beside an untried penalty
+        ([1.0, 1.0, 1.0], 10.0),
+        ([1.0], 10.0),
+    ],
+)
+def test_the_best_penalty_is_a_tried_one_without_two_neighbours(losses, expected):
+    penalties = 10.0 ** (1.0 - np.arange(len(losses)))
+    assert best_penalty(penalties, np.array(losses)) == expected

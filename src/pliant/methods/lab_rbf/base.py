@@ -78,15 +78,17 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
         authors' code), or the Matern function with smoothness 3/2 or 5/2.
     n_members : int or "auto", default="auto"
-        Number of local members (expansions) to average; "auto" is 10 for up to 1000 samples, else
-        4. They have different support points, and consecutive members hold out different parts of
-        the samples. A member whose held-out loss exceeds twice the median does not contribute.
+        Number of local members (expansions) to average; "auto" is 10 for up to 1000 samples (15 in
+        regression with up to 400), else 4. They have different support points, and consecutive
+        members hold out different parts of the samples. A member whose held-out loss exceeds twice
+        the median does not contribute.
     dense : bool, default=True
         If True, add dense members: kernel ridge regression with all samples as support points (at
         most 20 000), or kernel logistic regression (at most 2000 support points), in a metric that
         a local member has learned: one for each local member, as long as they have at most 4000
         support points in total. Their hyperparameters and their weight, which may be 0, are chosen
-        on the held-out samples.
+        on the held-out samples. Kernels (a profile and a metric) that are hardly worse there than
+        the best one alternate between the members.
     algorithm : "default" or LABRBFAlgorithm, default="default"
         Objective and initialization of the bandwidths; see `pliant.LABRBFAlgorithm`.
     transforms : "auto" or None, default="auto"
@@ -144,7 +146,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         "verbose": check_flag,
     }
 
-    _few_support: ClassVar[bool] = True  # True if members need few support points for one output
+    _is_regression: ClassVar[bool] = True
 
     _settings: ClassVar = {"algorithm": lambda _: LABRBFAlgorithm()}
 
@@ -239,6 +241,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         """Return the number of local members."""
         if self.n_members != "auto":
             return int(self.n_members)
+        if self._is_regression and n_rows <= constants.SMALL_ROWS:
+            return constants.SMALL_MEMBERS
         if n_rows <= constants.MEMBER_ROWS:
             return constants.MANY_MEMBERS
         return constants.FEW_MEMBERS
@@ -250,7 +254,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         if objective == "mixed":
             objective = "evidence" if k % 2 and not many else "ridge"
         single = table.Y.shape[1] == 1
-        few_support = single and not many and self._few_support
+        few_support = single and not many and self._is_regression
         most = constants.FEW_SUPPORT if few_support else constants.MAX_SUPPORT
         n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":

@@ -50,6 +50,7 @@ if not process.BARE:  # what a fit needs
         logistic_fit,
     )
     from pliant.methods.lab_rbf.logistic import (
+        best_penalty,
         class_indicators,
         held_out_scores,
         log_softmax,
@@ -83,7 +84,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         Class labels.
     alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
         Penalties selected on the held-out samples, with one ``alpha_`` for all local members and
-        one for all dense ones, and held-out R2 for the targets +1 and -1.
+        one for the dense members of each kernel, and held-out R2 for the targets +1 and -1.
 
     See Also
     --------
@@ -108,7 +109,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
     array([0, 1, 2])
     """
 
-    _few_support: ClassVar[bool] = False
+    _is_regression: ClassVar[bool] = False
 
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
 
@@ -255,18 +256,23 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         return LOGISTIC_ALPHAS * table.mean_weight if auto else np.array([float(self.alpha)])
 
     def _choose_penalty(self, table: Table, fits: list[FitState]) -> list[FitState]:
-        """Return the fits with one penalty, the best of those tried on all held-out rows."""
+        """Return the fits with the penalty of the lowest log loss on all held-out rows.
+
+        Their predictions are those with the best penalty tried.
+        """
         penalties, best = self._penalties(table), 0
+        alpha = float(penalties[0])
         tried = [fit for fit in fits if fit.layer_output is not None]
         if tried:
             rows = np.concatenate([np.asarray(fit.split.held_out) for fit in tried])
             scores = np.concatenate([np.asarray(fit.layer_output) for fit in tried], axis=1)
             indicators, weights = class_indicators(table.Y[rows]), table.weights_of(rows)
             losses = [(indicators * log_softmax(class_scores(each))).sum(axis=1) for each in scores]
-            best = int(np.nanargmin([-np.average(loss, weights=weights) for loss in losses]))
+            means = np.array([-np.average(loss, weights=weights) for loss in losses])
+            best, alpha = int(np.nanargmin(means)), best_penalty(penalties, means)
         elif self.alpha == "auto":
-            penalties = np.array([SINGLE_ALPHA * table.mean_weight])
-        alpha, chosen = float(penalties[best]), []
+            alpha = SINGLE_ALPHA * table.mean_weight
+        chosen = []
         for fit in fits:
             predicted = None if fit.layer_output is None else fit.layer_output[best]
             basis = replace(fit.basis, alpha_=alpha)

@@ -8,7 +8,9 @@ and the coefficients minimise sum_i s_i |y_i - f(x_i)|^2 + alpha |f|^2 in its RK
 offers two metrics that it has learned from its training rows: the median over its centres of the
 squared bandwidths, and the average outer product of its gradients (Trivedi, Wang, Kpotufe and
 Shakhnarovich 2014), scaled to the same trace. The rows that the members hold out choose the metric,
-the profile, the factor and alpha, which all dense members share, and the weight of dense members.
+the profile, the factor and alpha, and the weight of the dense members. These alternate between the
+kernels (a metric and a profile) that are hardly worse than the best one: which of them is best
+depends on the rows held out, and their mean varies less.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.gram import DenseGram
 from pliant.methods.lab_rbf.kernel import PROFILES, LocalRBFKernel, Warp
 from pliant.methods.lab_rbf.logistic import (
+    best_penalty,
     class_indicators,
     held_out_scores,
     log_softmax,
@@ -42,14 +45,12 @@ from pliant.methods.lab_rbf.members import Coefficients, FitState, LearnedBasis
 from pliant.methods.lab_rbf.scores import class_scores
 from pliant.methods.lab_rbf.table import Table
 
-import os
-NEARF = float(os.environ.get("NEARF", "2"))
 METRICS = ("bandwidths", "gradients")
 DENSE_PROFILES = ("matern32", "gaussian", "laplacian")
 
 
 class Choice(NamedTuple):
-    """Hyperparameters that all dense members share."""
+    """Hyperparameters of dense members."""
 
     metric: str  # key of `METRICS`
     profile: str
@@ -131,7 +132,8 @@ def learn_dense_classes(
         logs = log_softmax(class_scores(np.concatenate(scores)))
         return -float(search.weights @ (indicators * logs).sum(axis=1))
 
-    best = int(np.nanargmin([log_loss(scores) for scores in zip(*paths, strict=True)]))
+    losses = np.array([log_loss(scores) for scores in zip(*paths, strict=True)])
+    best, penalty = int(np.nanargmin(losses)), best_penalty(penalties, losses)
     predicted = [path[best] for path in paths]
     local = [np.asarray(fit.predicted)[: constants.ERROR_ROWS] for fit in tried]
     probabilities = (
@@ -142,7 +144,7 @@ def learn_dense_classes(
     if weight == 0.0 or not search.has_time():
         return None
     bases = build_bases(search, choices, rows, count)
-    alphas = [float(factor * penalties[best]) for factor in factors]
+    alphas = [factor * penalty for factor in factors]
     bases = [replace(b, alpha_=alpha) for b, alpha in zip(bases, cycle(alphas))]
     return DenseFit(bases, weight, predicted)
 
@@ -161,7 +163,6 @@ def choose(
     the fit is stopped before there is a choice. All take the steps of the descent of the best.
     """
     search = Search(table, fits, n_few, n_jobs, deadline)
-    search.explore()
     choices = search.best_choices()
     n_rows = max(len(fit.split.train) for fit in fits)
     if not choices or deadline.stopped or n_rows <= n_few:
@@ -181,15 +182,14 @@ def dense_count(n_fits: int, rows: Indices, total: int) -> int:
 def build_bases(
     search: Search, choices: Sequence[Choice], rows: Indices, count: int
 ) -> list[LearnedBasis]:
-    """Build `count` bases from the best local fits; the k-th has the choice k modulo their number."""
+    """Build `count` bases from the best local fits; they take the choices in turn."""
     table, fits = search.table, search.fits
     errors = np.concatenate(search.predict(choices)) - search.target
     score = 1.0 - search._squares(errors) / search.spread
     best = np.argsort(search.relative_losses(choices), kind="stable")[:count]
     sources = [fits[k] for k in np.sort(best)]
-    return [
-        _build_basis(table, fit, choice, score, rows) for fit, choice in zip(sources, cycle(choices))
-    ]
+    pairs = zip(sources, cycle(choices))
+    return [_build_basis(table, fit, choice, score, rows) for fit, choice in pairs]
 
 
 def _build_basis(
@@ -398,7 +398,7 @@ class Search:
         return self._squares(self.target - mean) or 1.0
 
     def predict(self, choices: Sequence[Choice]) -> list[Array]:
-        """Predict the held-out rows of each member, the k-th with the choice k modulo their number.
+        """Predict the held-out rows of the members, which take the choices in turn.
 
         The last predictions are kept.
         """
@@ -446,23 +446,23 @@ class Search:
         return losses
 
     def best_choices(self) -> list[Choice]:
-        """Return the best choice for each kernel whose loss is near the lowest, best first.
+        """Search; return the best choice of each kernel with a loss near the lowest, best first.
 
-        A kernel is a metric and a profile. Near is a relative difference of 2 / sqrt(n) for n
-        held-out rows, about two standard errors.
+        A kernel is a metric and a profile; with n held-out rows, near is a relative difference of
+        `constants.DENSE_NEAR` / sqrt(n). There are no choices if the fit is stopped before a step.
         """
+        if not self._stopped:
+            self._explore()
         best: dict[tuple[str, str], Choice] = {}
         for choice in sorted(self.losses, key=self.loss):
             best.setdefault((choice.metric, choice.profile), choice)
-        limit = 1.0 + NEARF / math.sqrt(len(self.target))
+        limit = 1.0 + constants.DENSE_NEAR / math.sqrt(len(self.target))
         lowest = min(self.losses.values(), default=0.0)
         return [choice for choice in best.values() if self.loss(choice) <= limit * lowest]
 
-    def explore(self) -> None:
+    def _explore(self) -> None:
         """Choose metric, profile and metric again, each with a descent in factor and alpha."""
         best = Choice(METRICS[0], DENSE_PROFILES[0], 0.25, 0.01 * self.table.mean_weight)
-        if self._stopped:
-            return
         best = self.descend(best)
         for metric in METRICS:
             best = self._better(best, best._replace(metric=metric))

@@ -84,6 +84,20 @@ def held_out_scores(
     return np.stack(path + untried)
 
 
+def best_penalty(penalties: Array, losses: Array) -> float:
+    """Return the penalty at the minimum of the parabola through the lowest loss and its neighbours.
+
+    The parabola is one in log(penalty), with equal steps.
+    """
+    best = int(np.nanargmin(losses))
+    if not 0 < best < len(losses) - 1 or not np.isfinite(losses[best - 1 : best + 2]).all():
+        return float(penalties[best])
+    before, middle, after = losses[best - 1 : best + 2]
+    bend = before - 2.0 * middle + after
+    step = 0.5 * (before - after) / bend if bend > 0 else 0.0
+    return float(penalties[best] * (penalties[best + 1] / penalties[best]) ** step)
+
+
 def logistic_steps(
     F: Array,
     indicators: Array,
