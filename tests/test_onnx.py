@@ -93,7 +93,7 @@ def test_predictions_of_lab_rbf(profile, y, count):
 @pytest.mark.parametrize("profile", ["matern32", "gaussian", "laplacian"])
 def test_dense_members_in_each_metric_and_profile(monkeypatch, profile, metric):
     choice = dense.Choice(metric, profile, factor=1.0, alpha=0.1)
-    monkeypatch.setattr(dense.Search, "best_choice", lambda _: choice)
+    monkeypatch.setattr(dense.Search, "best_choices", lambda _: [choice])
     monkeypatch.setattr(dense, "best_weight", lambda *_: 0.5)
     for scale in ("raw", "log"):
         monkeypatch.setattr(trainer.Trainer, "choose_scales", lambda *_, s=scale: [s])
@@ -102,6 +102,19 @@ def test_dense_members_in_each_metric_and_profile(monkeypatch, profile, metric):
             assert member.warp_.affine == (scale == "raw")
             assert (member.mixing is None) == (metric == "bandwidths")
         assert_same_sums(model, NEW)
+
+
+def test_dense_members_with_different_kernels(monkeypatch):
+    choices = [
+        dense.Choice("bandwidths", "laplacian", factor=0.25, alpha=0.1),
+        dense.Choice("gradients", "gaussian", factor=1.0, alpha=0.2),
+    ]
+    monkeypatch.setattr(dense.Search, "best_choices", lambda _: choices)
+    monkeypatch.setattr(dense, "best_weight", lambda *_: 0.5)
+    model = LABRBFRegressor(**QUICK).fit(X, TWO)
+    profiles = [member.kernel_.profile for member in model.members_[2:]]
+    assert profiles == [choice.profile for choice in choices]
+    assert_same_sums(model, NEW)
 
 
 def test_members_with_different_transforms_and_an_asinh_target():

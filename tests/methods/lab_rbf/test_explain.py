@@ -36,7 +36,7 @@ def fitted(kind="one", scales=("raw",), metric="gradients", dense_profile="mater
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer.Trainer, "choose_scales", lambda *_: list(scales))
         choice = dense.Choice(metric, dense_profile, factor=0.25, alpha=0.01)
-        patch.setattr(dense.Search, "best_choice", lambda _: choice)
+        patch.setattr(dense.Search, "best_choices", lambda _: [choice])
         patch.setattr(dense, "best_weight", lambda *_: 0.3)
         model.fit(X, y)
     for member in model.members_[3:]:
