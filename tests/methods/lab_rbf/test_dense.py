@@ -652,13 +652,13 @@ def test_one_dense_member_takes_the_best_choice(force, monkeypatch):
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_all_choices_take_the_steps_of_the_last_descent(monkeypatch, order):
-    """The best choice descends with more rows: here, to a penalty of 10."""
+def test_with_more_rows_the_best_choice_descends_alone(monkeypatch, order):
     choices = [CHOICES[k] for k in order]
     monkeypatch.setattr(Search, "best_choices", lambda _: choices)
     monkeypatch.setattr(Search, "loss", lambda _, choice: 1.0 / min(choice.alpha, 10.0))
-    found = dense.choose(*local_fits(), 30, Left(None), 1)
-    assert found == [choice._replace(alpha=pytest.approx(10.0)) for choice in choices]
+    assert dense.choose(*local_fits(), 56, Left(None), 1) == choices  # all training rows
+    (last,) = dense.choose(*local_fits(), 55, Left(None), 1)
+    assert last == choices[0]._replace(alpha=pytest.approx(10.0))
 
 
 @pytest.mark.parametrize(("ratio", "descends"), [(1.9, True), (2.1, False)])

@@ -87,8 +87,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         most 20 000), or kernel logistic regression (at most 2000 support points), in a metric that
         a local member has learned: one for each local member, as long as they have at most 4000
         support points in total. Their hyperparameters and their weight, which may be 0, are chosen
-        on the held-out samples. Kernels (a profile and a metric) that are hardly worse there than
-        the best one alternate between the members.
+        on the held-out samples. With few samples, the members alternate between the kernels (a
+        profile and a metric) that are hardly worse there than the best one.
     algorithm : "default" or LABRBFAlgorithm, default="default"
         Objective and initialization of the bandwidths; see `pliant.LABRBFAlgorithm`.
     transforms : "auto" or None, default="auto"

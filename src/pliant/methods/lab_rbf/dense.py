@@ -8,9 +8,9 @@ and the coefficients minimise sum_i s_i |y_i - f(x_i)|^2 + alpha |f|^2 in its RK
 offers two metrics that it has learned from its training rows: the median over its centres of the
 squared bandwidths, and the average outer product of its gradients (Trivedi, Wang, Kpotufe and
 Shakhnarovich 2014), scaled to the same trace. The rows that the members hold out choose the metric,
-the profile, the factor and alpha, and the weight of the dense members. These alternate between the
-kernels (a metric and a profile) that are hardly worse than the best one: which of them is best
-depends on the rows held out, and their mean varies less.
+the profile, the factor and alpha, and the weight of the dense members. With few rows, these take
+kernels (a metric and a profile) in turn that are hardly worse than the best one: which of them is
+best depends on the rows held out, and the mean varies less.
 """
 
 from __future__ import annotations
@@ -157,21 +157,20 @@ def held_out_rows(fits: Sequence[FitState]) -> list[Indices]:
 def choose(
     table: Table, fits: Sequence[FitState], n_few: int, deadline: Deadline, n_jobs: int | None
 ) -> list[Choice]:
-    """Search with few training rows, then descend with more training rows of the best member.
+    """Search with at most `n_few` training rows of each member.
 
-    Return the choices of kernels that are hardly worse than the best one, which is first; none if
-    the fit is stopped before there is a choice. All take the steps of the descent of the best.
+    If these are all, return the choices of kernels that are hardly worse than the best one, which
+    is first. Otherwise, the best choice descends with more training rows of the best member. There
+    are no choices if the fit is stopped before there is one.
     """
     search = Search(table, fits, n_few, n_jobs, deadline)
     choices = search.best_choices()
     n_rows = max(len(fit.split.train) for fit in fits)
     if not choices or deadline.stopped or n_rows <= n_few:
         return choices
-    first = choices[0]
-    best = fits[int(np.argmin(search.relative_losses([first])))]
-    last = Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline).descend(first)
-    a, b = last.alpha / first.alpha, last.factor / first.factor
-    return [c._replace(alpha=a * c.alpha, factor=b * c.factor) for c in choices]
+    best = fits[int(np.argmin(search.relative_losses(choices[:1])))]
+    more = Search(table, [best], constants.DENSE_DESCENT_ROWS, n_jobs, deadline)
+    return [more.descend(choices[0])]
 
 
 def dense_count(n_fits: int, rows: Indices, total: int) -> int:
