@@ -17,6 +17,7 @@ from pliant.methods.lab_rbf import (
     dense,
     intervals,
     logistic,
+    members,
     regressor,
     trainer,
 )
@@ -99,6 +100,12 @@ def metric_of(member):
     """Return the matrix A of a dense member."""
     mixing = member.mixing
     return np.diag(member.mapped_bandwidths()[0]) if mixing is None else mixing
+
+
+def learned(fit, metric):
+    """Return the matrix A of a metric that a local member has learned."""
+    A = getattr(fit.metrics, metric)
+    return np.diag(A) if A.ndim == 1 else A
 
 
 def scaled(points):
@@ -206,7 +213,7 @@ def test_the_metric_is_that_of_a_local_member(force, metric):
     force(Choice(metric, "matern32", 0.25, 0.1))
     _, fits = local_fits()
     for member, fit in zip(dense_members(regress().fit(X, Y)), fits, strict=True):
-        A, expected = metric_of(member), getattr(fit.metrics, metric)
+        A, expected = metric_of(member), learned(fit, metric)
         np.testing.assert_allclose(A @ A.T, 0.25 * expected @ expected.T, rtol=1e-9, atol=1e-12)
 
 
@@ -333,7 +340,7 @@ def test_trials_are_kernel_ridge_regressions_on_training_rows(choice, weighted):
         search = Search(table, fits, n_rows, n_jobs=1)
         for trial, fit in zip(search.predict([choice]), fits, strict=True):
             rows, held_out = fit.split.train[:n_rows], fit.split.held_out
-            A = np.sqrt(choice.factor) * getattr(fit.metrics, choice.metric)
+            A = np.sqrt(choice.factor) * learned(fit, choice.metric)
             expected = ridge_predictions(
                 scaled(X[rows]),
                 (TWO[rows] - middle) / half,
@@ -402,7 +409,7 @@ def test_logistic_trials_match_scikit_learn(choice, three, weighted):
     penalties = np.array([3.0, 0.3])
     labels = CLASSES if three else (CLASSES > 1).astype(int)
     for trial, fit in zip(Search(table, fits, 1000, 1).trials, fits, strict=True):
-        rows, A = fit.split.train, np.sqrt(choice.factor) * getattr(fit.metrics, choice.metric)
+        rows, A = fit.split.train, np.sqrt(choice.factor) * learned(fit, choice.metric)
         u, t = scaled(X[rows]), scaled(X[fit.split.held_out])
         K = naive_dense.gram(u, u, A, choice.profile)
         L = np.linalg.cholesky(K)
@@ -512,7 +519,7 @@ def test_gradient_metric_is_the_mean_outer_product_of_differences(
     for start, stage, metrics in learned:
         theta = np.exp(stage.log_squares / 2)
         np.testing.assert_allclose(
-            metrics.bandwidths, np.diag(np.median(theta**2, axis=0) ** 0.5), rtol=1e-12
+            metrics.bandwidths, np.median(theta**2, axis=0) ** 0.5, rtol=1e-12
         )
 
         def features(u, C=start.centres, theta=theta):
@@ -530,11 +537,32 @@ def test_gradient_metric_is_the_mean_outer_product_of_differences(
             values = features(at) @ a
             slopes = (values[:3] - values[3:]) / (2 * step)  # shape (3, q)
             outer += slopes @ slopes.T
-        bandwidths, gradients = (A @ A.T for A in metrics)
+        bandwidths, gradients = (
+            np.diag(metrics.bandwidths**2),
+            metrics.gradients @ metrics.gradients.T,
+        )
         expected = outer * np.trace(bandwidths) / np.trace(outer)
         assert np.trace(gradients) == pytest.approx(np.trace(bandwidths), rel=1e-10)
         atol = 1e-6 * np.trace(expected)
         np.testing.assert_allclose(gradients, expected, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(3, True), (2, False)])
+def test_with_more_features_than_gradients_there_is_one_metric(monkeypatch, rows, kept):
+    monkeypatch.setattr(constants, "GRADIENT_ROWS", rows)
+    _, fits = local_fits.__wrapped__()
+    for fit in fits:
+        assert (fit.metrics.gradients.ndim == 2) == kept
+        assert kept or fit.metrics.gradients is fit.metrics.bandwidths
+
+
+@pytest.mark.parametrize("size", [1, 2000])
+def test_relevances_do_not_depend_on_the_blocks(force, monkeypatch, size):
+    force()
+    expected = [member.changes_ for member in regress().fit(X, TWO).members_]
+    monkeypatch.setattr(members, "CHANGES_BLOCK", size)
+    for member, changes in zip(regress().fit(X, TWO).members_, expected, strict=True):
+        np.testing.assert_allclose(member.changes_, changes, rtol=1e-12)
 
 
 def test_a_constant_fit_has_the_metric_of_the_bandwidths(monkeypatch):
@@ -543,7 +571,7 @@ def test_a_constant_fit_has_the_metric_of_the_bandwidths(monkeypatch):
     _, fits = local_fits.__wrapped__()  # not the cached fits
     for fit in fits:
         np.testing.assert_array_equal(fit.metrics.gradients, fit.metrics.bandwidths)
-        assert (fit.metrics.bandwidths.diagonal() > 0).all()
+        assert (fit.metrics.bandwidths > 0).all()
 
 
 @each_choice

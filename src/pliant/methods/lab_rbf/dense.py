@@ -228,9 +228,9 @@ def moved_to(basis: LearnedBasis, table: Table) -> LearnedBasis:
 
 
 def metric_kernel(points: Array, A: Array, profile: str, warp: Warp) -> LocalRBFKernel:
-    """Build the kernel h(|A'(u(x) - u(c))|^2) of centres c, with u = warp."""
-    diagonal, ones = A.diagonal(), np.ones_like(points)
-    if not np.array_equal(A, np.diag(diagonal)):
+    """Build the kernel h(|A'(u(x) - u(c))|^2) of centres c, with u = warp; see `Metrics` for A."""
+    diagonal, ones = A if A.ndim == 1 else A.diagonal(), np.ones_like(points)
+    if A.ndim == 2 and not np.array_equal(A, np.diag(diagonal)):
         return LocalRBFKernel(points, ones, profile, replace(warp, mixing=A))
     if warp.affine:  # u = (x - centre) o slope: theta in the inverse units of x
         return LocalRBFKernel(points, ones * (diagonal * warp.slopes), profile)
@@ -242,12 +242,11 @@ def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
     table = table.rows(dense_rows(table, constants.DENSE_ROWS))
     u, y = basis.warp_(table.X), table.Y - table.mean
-    diagonal: Array = np.diag(basis.mapped_bandwidths()[0])
-    A = diagonal if basis.mixing is None else basis.mixing
+    A = basis.mapped_bandwidths()[0] if basis.mixing is None else basis.mixing
     share = _linear_share(basis)
     noise = basis.alpha_ / (np.ones(len(u)) if table.weights is None else table.weights)
     # The coefficients solve (K + diag(alpha / s_i)) c = y.
-    gram = DenseGram(u @ A, math.sqrt(share) * u, basis.kernel_.profile)
+    gram = DenseGram(_mapped(u, A), math.sqrt(share) * u, basis.kernel_.profile)
     if len(u) > constants.DENSE_DIRECT:
         c = gram.solve(noise, y, max(1.0 - basis.validation_score_, constants.TINY))
     else:
@@ -359,9 +358,14 @@ class Trial:
         return np.asarray((mean + L @ c).clip(-1.0, 1.0))
 
 
+def _mapped(u: Array, A: Array) -> Array:
+    """Compute the rows A'u of the matrix A, or of the diagonal matrix with the entries A."""
+    return u * A if A.ndim == 1 else u @ A
+
+
 def _distances(X: Array, T: Array, A: Array) -> tuple[Array, Array]:
     """Compute |A'(x - y)|^2 between the rows of X, and between those of T and X."""
-    x, t = X @ A, T @ A
+    x, t = _mapped(X, A), _mapped(T, A)
     sizes = np.einsum("ij,ij->i", x, x)
     inner = sizes[:, None] + sizes - 2.0 * x @ x.T
     outer = np.einsum("ij,ij->i", t, t)[:, None] + sizes - 2.0 * t @ x.T

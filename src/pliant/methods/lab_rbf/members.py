@@ -34,12 +34,14 @@ if not process.BARE:  # what a fit needs
     from pliant.methods.lab_rbf.objective import dual_ridge_path, ridge_path
     from pliant.methods.lab_rbf.table import Sums, Table
 
+CHANGES_BLOCK = 1_000_000  # Maximum number of kernel values of a block of permuted features.
+
 Coefficients: TypeAlias = tuple[Array, Array]
 """Coefficients [c; v], shape (p, q), and the intercept b, shape (q,)."""
 
 
 class Metrics(NamedTuple):
-    """Metrics M = A A' that a local member has learned, as matrices A of shape (d, d)."""
+    """Metrics M = A A' that a local member has learned: A of shape (d, d), or its diagonal."""
 
     bandwidths: Array
     gradients: Array
@@ -314,19 +316,21 @@ def permutation_changes(terms: Terms, profile: Profile, c: Array, v: Array) -> A
     p = terms.pulled[rows]
     variance = np.maximum((f + u @ v).var(axis=0), float(np.finfo(np.float64).eps) ** 2)
     order = RandomState(0).permutation(len(u))
-    changes = np.zeros(u.shape[1])
-    for j in range(u.shape[1]):
-        step = u[order, j] - u[:, j]
-        moved = np.flatnonzero(step)
-        s = step[moved]
+    steps, changes = (u[order] - u).T, []
+    width = max(1, CHANGES_BLOCK // D.size)
+    for start in range(0, u.shape[1], width):  # a block of features j
+        block = slice(start, start + width)
+        s, pulled = steps[block], p.T[block]
         # If u_j grows by s, D_i grows by s^2 (M_i)_jj + 2 s (G_i o p - q_i)_j: one matrix product.
-        powers = np.column_stack([s * s, 2.0 * s * p[moved, j], -2.0 * s])
-        distances = powers @ [terms.curvatures[:, j], terms.gains[:, j], terms.offsets[:, j]]
-        distances += D[moved]
+        powers = np.stack([s * s, 2.0 * s * pulled, -2.0 * s], axis=2)
+        parts = terms.curvatures.T[block], terms.gains.T[block], terms.offsets.T[block]
+        distances = powers @ np.stack(parts, axis=1)
+        distances += D
         kernel = profile.value(np, np.maximum(distances, 0.0, out=distances))
-        change = kernel @ c - f[moved] + np.outer(s, v[j])
-        changes[j] = ((change * change).sum(axis=0) / variance).mean() / len(u)
-    return changes
+        change = kernel @ c - f + s[:, :, None] * v[block, None]
+        change[s == 0.0] = 0.0  # without rounding errors
+        changes.append(((change * change).sum(axis=1) / variance).mean(axis=1) / len(u))
+    return np.concatenate(changes)
 
 
 @blas_limited

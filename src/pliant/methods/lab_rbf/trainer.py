@@ -526,14 +526,17 @@ def _learn_metrics(
     """Compute the metrics of the fit to the training rows, for the dense members.
 
     One is the median over the centres of theta^2. The other is the mean over points of the outer
-    product of the gradient of f (Trivedi, Wang, Kpotufe and Shakhnarovich 2014), with its trace.
+    product of the gradient of f (Trivedi, Wang, Kpotufe and Shakhnarovich 2014), with its trace. If
+    there are more features than gradients, it is singular, and the first one takes its place.
     """
     s, C = stage.log_squares, start.centres
     squares = np.exp(np.median(s, axis=0))
-    metric = np.diag(np.sqrt(squares))
+    metric = np.sqrt(squares)
     a = _coefficients(objective, s, np.array([stage.alpha]))[0]
     c, v = a[: len(C)], a[len(C) :] if start.settings.linear else np.zeros((C.shape[1], a.shape[1]))
     W, u = np.exp(s), start.rows.X[:n_rows]
+    if u.shape[1] > len(u) * a.shape[1]:
+        return Metrics(metric, metric)
     profile = PROFILES[start.settings.profile]
     D = np.maximum(point_products(u) @ centre_products(W, C).T, 0.0)
     K = profile.value(np, D.copy())
