@@ -15,6 +15,7 @@ from pliant.methods.lab_rbf import (
     classifier,
     constants,
     dense,
+    gram,
     intervals,
     logistic,
     members,
@@ -326,6 +327,18 @@ def test_many_rows_have_the_predictions_of_the_direct_solver(force, monkeypatch)
         2.0 * constants.DENSE_RESIDUAL * spread * np.linalg.norm(TWO - direct.intercept_, axis=0)
     )
     assert (difference <= limit).all()
+
+
+def test_a_factorization_replaces_conjugate_gradients_that_diverge(monkeypatch):
+    """Rounding errors of a matrix in single precision may multiply the residual in each step."""
+    lazy, _, noise, y = system(80)
+    expected = lazy.solve_directly(noise, y)
+    assert (np.linalg.norm(lazy.solve(noise, y, 1.0) - expected, axis=0) > 0.0).all()
+    monkeypatch.setattr(constants, "DENSE_DIVERGED", 0.5)  # at the start, the residual is 1
+    c, residual = gram.conjugate_gradients(lambda d: d, lambda r: r, y, 1e-3)
+    np.testing.assert_array_equal(c, 0.0)
+    assert residual == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_array_equal(lazy.solve(noise, y, 1.0), expected)
 
 
 # Trials on held-out rows

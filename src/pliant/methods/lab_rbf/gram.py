@@ -109,14 +109,16 @@ def conjugate_gradients(
 ) -> tuple[Array, float]:
     """Solve A c = y for all columns of y, given products with A and a preconditioner.
 
-    It ends at the relative residual `goal`. Return c and the largest relative residual of a column.
+    A column ends at the relative residual `goal`, or where it diverges. Return c and the largest
+    relative residual of a column.
     """
     c, r = np.zeros_like(y), y.copy()
     sizes = np.maximum(np.linalg.norm(y, axis=0), constants.TINY)
     d = z = inverse(r)
     rz = np.einsum("ij,ij->j", r, z)
     for _ in range(constants.DENSE_STEPS):
-        active = (np.linalg.norm(r, axis=0) > goal * sizes) & (rz > 0.0)
+        residual = np.linalg.norm(r, axis=0) / sizes
+        active = (residual > goal) & (residual < constants.DENSE_DIVERGED) & (rz > 0.0)
         if not active.any():
             break
         Ad = times(d)
