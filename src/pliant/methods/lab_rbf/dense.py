@@ -8,9 +8,9 @@ and the coefficients minimise sum_i s_i |y_i - f(x_i)|^2 + alpha |f|^2 in its RK
 offers two metrics that it has learned from its training rows: the median over its centres of the
 squared bandwidths, and the average outer product of its gradients (Trivedi, Wang, Kpotufe and
 Shakhnarovich 2014), scaled to the same trace. The rows that the members hold out choose the metric,
-the profile, the factor and alpha, and the weight of the dense members. With few rows, these take
-kernels (a metric and a profile) in turn that are hardly worse than the best one: which of them is
-best depends on the rows held out, and the mean varies less.
+the profile, the factor and alpha, and the weight of the dense members. With few rows, the
+members take turns: they use all kernels (a metric and a profile) that are hardly worse than the
+best one. Which of these is best depends on the rows held out, and their mean varies less.
 """
 
 from __future__ import annotations
