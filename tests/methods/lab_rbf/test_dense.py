@@ -368,6 +368,23 @@ def test_trials_are_kernel_ridge_regressions_on_training_rows(choice, weighted):
             np.testing.assert_allclose(trial, expected.clip(-1.0, 1.0), rtol=0, atol=atol)
 
 
+@each_choice
+@pytest.mark.parametrize("weighted", [False, True])
+def test_trials_of_many_rows_have_single_precision(monkeypatch, choice, weighted):
+    table, fits = local_fits(weighted=weighted, two=True)
+    choice = choice._replace(alpha=1e-2)
+    exact = Search(table, fits, 1000, n_jobs=1).predict([choice])
+    monkeypatch.setattr(constants, "DENSE_DIRECT", 0)
+    search = Search(table, fits, 1000, n_jobs=1)
+    for trial, before, short in zip(search.trials, exact, search.predict([choice]), strict=True):
+        kernels = trial.kernels(choice)
+        assert {K.dtype for K in kernels} == {np.dtype(np.float32)}
+        # |L| |d(c)| and |d(L)| |c|, with |c| <= |y| / alpha and entries of K of order 1
+        eps, n = np.finfo(np.float32).eps, len(trial.rows)
+        np.testing.assert_allclose(short, before, rtol=0, atol=4.0 * n * eps / choice.alpha)
+        assert (short != before).any()
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_fewer_rows_than_targets_have_the_same_predictions(weighted):
     table, fits = local_fits(weighted=weighted, two=True)

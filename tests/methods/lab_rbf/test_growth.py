@@ -23,20 +23,22 @@ def grows(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "learned", "grown"),
+    ("n_rows", "learned", "grown", "beside_dense"),
     [
-        (300, 100, 100),
-        (1000, 120, 120),
-        (3999, 120, 120),
-        (4000, 200, 800),
-        (20_000, 200, 1000),
-        (1_000_000, 200, 400),
+        (300, 100, 100, 100),
+        (1000, 120, 120, 120),
+        (3999, 120, 120, 120),
+        (4000, 200, 800, 200),
+        (20_000, 200, 1000, 800),
+        (1_000_000, 200, 400, 400),
+        (10_000_000, 200, 200, 200),
     ],
 )
-def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown):
+def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown, beside_dense):
     table = Table.from_arrays(np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), None)
-    settings = LABRBFRegressor()._resolve_settings(table, LABRBFAlgorithm(), 0)
-    assert (settings.n_support, settings.n_grown) == (learned, grown)
+    for dense, expected in ((False, grown), (True, beside_dense)):
+        settings = LABRBFRegressor(dense=dense)._resolve_settings(table, LABRBFAlgorithm(), 0)
+        assert (settings.n_support, settings.n_grown) == (learned, expected)
     settings = LABRBFRegressor(70)._resolve_settings(table, LABRBFAlgorithm(), 0)
     assert (settings.n_support, settings.n_grown) == (70, 70)
 
@@ -67,7 +69,13 @@ def test_all_rows_of_a_collection_limit_the_growth(grows, monkeypatch):
     rows, encode = (da.from_array(X), da.from_array(y)), LABRBFRegressor()._encode_arrays
     table, _ = collection.build_table(*rows, None, encode, seed=None)
     assert len(table) < 700
-    assert LABRBFRegressor()._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 450
+    model = LABRBFRegressor(dense=False)
+    assert model._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 450
+
+
+def test_members_for_classification_grow_as_without_dense_members():
+    table = Table.from_arrays(np.zeros((4000, 1)), np.zeros((4000, 1)), None)
+    assert LABRBFClassifier()._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 800
 
 
 def test_ridge_fit_uses_all_centres(grows):

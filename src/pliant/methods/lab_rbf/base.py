@@ -260,7 +260,10 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         if many and self.n_support == "auto":
             # Solving for the coefficients of m centres costs O(n m^2), which limits m.
             most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
-            n_grown = min(n_rows // constants.ROWS_PER_CENTRE, constants.MAX_CENTRES, most)
+            per_centre = constants.ROWS_PER_CENTRE
+            if self.dense and self._is_regression:
+                per_centre = constants.DENSE_ROWS_PER_CENTRE
+            n_grown = max(n_support, min(n_rows // per_centre, constants.MAX_CENTRES, most))
         few = n_support < constants.FEW_CENTRES
         # The objective is a sum over rows, so penalties are proportional to the mean weight.
         alpha, alphas = (0.01 if few else 0.1) * weight, weight * constants.ALPHAS

@@ -17,6 +17,7 @@ MANY_ROWS = 4000  # With at least this many rows, members add centres and never 
 # Candidates for the sum of theta^2 over the features; a larger theta is a narrower kernel.
 INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ROWS_PER_CENTRE = 5  # With MANY_ROWS, members grow to one centre per five rows,
+DENSE_ROWS_PER_CENTRE = 25  # or per 25 in regression, where dense members have all rows,
 MAX_CENTRES = 1000  # to at most this number of centres,
 GROWTH_COST = 1.6e11  # and to at most this product of rows and squared centres.
 LEADERS = 4  # Members that learn shared bandwidths from initial values; others follow them.
@@ -83,7 +84,7 @@ DENSE_FACTORED = 6000  # and up to this number where they do not converge.
 DENSE_NEAR = 2.0  # Relative difference of a loss from the lowest, times sqrt(rows), to be used too.
 DENSE_HOPELESS = 2.0  # A metric or profile with this multiple of the lowest loss is not descended.
 DENSE_BLOCK = 1000  # Rows of a block of the kernel matrix.
-DENSE_RANK = 1500  # Rank of the preconditioner.
+DENSE_RANK = 1000  # Rank of the preconditioner.
 DENSE_JITTER = 1e-6  # Added to the kernel matrix of the preconditioner's rows.
 DENSE_RESIDUAL = 1e-2  # Relative residual at which conjugate gradients end, or less, see
 DENSE_RESIDUAL_SHARE = 0.3  # `DenseGram.solve`; a residual above the second limit is not accepted.

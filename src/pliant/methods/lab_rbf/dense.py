@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg import get_lapack_funcs, solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.special import softmax
 
 from pliant.core.progress import Deadline
@@ -307,6 +307,8 @@ class Trial:
         self.rows = table.sample(fit.split.train[:n_rows], fit.basis.warp_)
         self.held_out = table.sample(held_out, fit.basis.warp_)
         self.metrics = fit.metrics
+        # With more rows, `DenseGram.solve` has single precision too, and the penalty is larger.
+        self.dtype = np.float64 if len(table) <= constants.DENSE_DIRECT else np.float32
         self.distances: dict[str, tuple[Array, Array]] = {}
         self.last: dict[Choice, list[Array]] = {}  # the kernel matrices of the last kernel
 
@@ -316,7 +318,9 @@ class Trial:
         if kernel in self.last:
             return self.last[kernel]
         if choice.metric not in self.distances:
-            self.distances[choice.metric] = _distances(X, T, getattr(self.metrics, choice.metric))
+            inner, outer = _distances(X, T, getattr(self.metrics, choice.metric))
+            self.distances[choice.metric] = inner.astype(self.dtype), outer.astype(self.dtype)
+        X, T = X.astype(self.dtype), T.astype(self.dtype)
         value, share = PROFILES[choice.profile].value, constants.DENSE_LINEAR / X.shape[1]
         pairs = zip((X, T), self.distances[choice.metric], strict=True)
         matrices = [value(np, choice.factor * D) + share * points @ X.T for points, D in pairs]
@@ -346,14 +350,15 @@ class Trial:
             K = K.copy()
         right = right if root is None else root * right
         K[np.diag_indices_from(K)] += choice.alpha
-        factor, failed = dpotrf(K.T, lower=1, overwrite_a=1, clean=0)
+        potrf, potrs = get_lapack_funcs(("potrf", "potrs"), dtype=self.dtype)
+        factor, failed = potrf(K.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             return np.full_like(self.held_out.Y, np.nan)
         if right.shape[1] > len(L):  # more classes than rows: solve for the rows
             weighted = L if root is None else L * root.T
-            c = dpotrs(factor, weighted.T, lower=1)[0]
+            c = potrs(factor, weighted.T, lower=1)[0]
             return np.asarray((mean + c.T @ right).clip(-1.0, 1.0))
-        c = dpotrs(factor, right, lower=1)[0]
+        c = potrs(factor, right, lower=1)[0]
         c = c if root is None else root * c
         return np.asarray((mean + L @ c).clip(-1.0, 1.0))
 
