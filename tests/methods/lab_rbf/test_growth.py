@@ -30,8 +30,8 @@ def grows(monkeypatch):
         (3999, 120, 120, 120),
         (4000, 200, 800, 200),
         (20_000, 200, 1000, 800),
-        (1_000_000, 200, 400, 400),
-        (10_000_000, 200, 200, 200),
+        (100_000, 200, 707, 707),
+        (1_000_000, 200, 500, 500),
     ],
 )
 def test_number_of_centres_grows_with_the_rows(n_rows, learned, grown, beside_dense):
@@ -84,6 +84,32 @@ def test_ridge_fit_uses_all_centres(grows):
     F, target = member.features(X), y - y.mean()
     a = np.linalg.solve(F.T @ F + member.alpha_ * np.eye(F.shape[1]), F.T @ target)
     np.testing.assert_allclose(member.expand(X)[:, 0], F @ a + y.mean(), atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_rows_give_their_coefficients_to_some(grows, monkeypatch, weighted):
+    monkeypatch.setattr(constants, "COEFFICIENT_ROWS", 650)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, len(X)) if weighted else None
+    table = Table.from_arrays(X, y[:, None], weights)
+    rows, w = table.random_rows(650), np.ones(len(X)) if weights is None else weights
+    assert len(np.unique(rows)) == table.n_rows == 650
+    model = LABRBFRegressor(**QUICK).fit(X, y, weights)
+    (member,), mean = model.members_, np.average(y, weights=w)
+    F = member.features(X[rows])
+    A = F.T @ (w[rows, None] * F) + member.alpha_ * np.eye(F.shape[1])
+    a = np.linalg.solve(A, F.T @ (w[rows] * (y[rows] - mean)))
+    np.testing.assert_allclose(member.expand(X)[:, 0], member.features(X) @ a + mean, atol=1e-6)
+    again = model.predict(X)
+    np.testing.assert_allclose(model.refit_coefficients(X, y, weights).predict(X), again, atol=1e-9)
+
+
+@pytest.mark.parametrize("limit", [650, 700])
+def test_a_collection_and_arrays_have_the_same_rows_for_the_coefficients(grows, monkeypatch, limit):
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(constants, "COEFFICIENT_ROWS", limit)
+    model, there = LABRBFRegressor(**QUICK).fit(X, y), LABRBFRegressor(**QUICK)
+    there.fit(da.from_array(X, chunks=(300, 3)), da.from_array(y, chunks=300))
+    np.testing.assert_allclose(there.predict(X), model.predict(X), rtol=0, atol=1e-8)
 
 
 def test_warm_start_continues_the_learned_centres(grows):

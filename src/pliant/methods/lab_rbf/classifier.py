@@ -29,7 +29,7 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, SINGLE_ALPHA
+from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, LOGISTIC_ROWS, SINGLE_ALPHA
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.members import (
     Coefficients,
@@ -349,10 +349,9 @@ def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
 def _logistic_fits(
     bases: Sequence[LearnedBasis], table: Table, deadline: Deadline | None = None
 ) -> list[Coefficients]:
-    """Fit the coefficients of each basis by logistic regression on at most 20 000 rows."""
+    """Fit the coefficients of each basis by logistic regression on `LOGISTIC_ROWS` rows at most."""
     is_over = None if deadline is None else (lambda: deadline.is_over)
-    step = -(-len(table) // 20_000)  # rounded up
-    rows = table.rows(np.arange(0, len(table), step))
+    rows = table.rows(table.random_rows(LOGISTIC_ROWS))
     indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
     return [logistic_fit(basis, X, indicators, rows.weights, is_over) for basis in bases]
 

@@ -1,7 +1,7 @@
-"""LAB-RBF on Dask collections: bandwidths from a sample of the rows, coefficients from all rows.
+"""LAB-RBF on Dask collections: bandwidths from a sample of the rows, coefficients from more rows.
 
-A `DaskTable` is a `Table` of rows sampled from all partitions. Its ranges, mean and normal
-equations are computed from all rows, one partition at a time. If the sample contains all rows, the
+A `DaskTable` is a `Table` of rows sampled from all partitions. Its ranges and mean are computed
+from all rows, and its normal equations from the rows of the coefficients, one partition at a time. If the sample contains all rows, the
 model is the same as that of a fit in memory.
 """
 
@@ -19,6 +19,7 @@ from pliant.core.dask import DaskBlock, DaskRows, DaskSample, load, reduce_tree
 from pliant.core.parameters import check_random_state
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_targets, is_collection
+from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.constants import SAMPLE_ROWS
 from pliant.methods.lab_rbf.table import Sums, Table, add_sums
 
@@ -32,14 +33,13 @@ class DaskTable(Table):
 
     _: KW_ONLY
     all_rows: DaskRows
-    reserved: Indices  # numbers of the calibration rows, which count as rows of weight 0
     ranges: tuple[Array, Array]  # minimum and maximum of each feature
     targets: Table  # targets of the rows with positive weight
 
     @property
     def n_rows(self) -> int:
         """Number of rows to which the coefficients are fitted."""
-        return len(self.targets)
+        return self.targets.n_rows
 
     @property
     def feature_range(self) -> tuple[Array, Array]:
@@ -58,9 +58,11 @@ class DaskTable(Table):
 
     def sum_blocks(self, summand: Callable[[Table], Sums], width: int, n_jobs: int | None) -> Sums:
         """Sum a function of blocks of rows over all partitions, by tree reduction."""
-        left_out = self.all_rows.divide(self.reserved)
+        used = self.targets.numbers[self.targets.random_rows(constants.COEFFICIENT_ROWS)]
         options = summand, width, self.unit
-        tasks = self.all_rows.map_blocks(_partition_sums, *options, items=left_out)
+        tasks = self.all_rows.map_blocks(
+            _partition_sums, *options, items=self.all_rows.divide(used)
+        )
         return reduce_tree(tasks, _add_partitions)
 
 
@@ -98,7 +100,6 @@ class DrawnSample(NamedTuple):
             table.weights,
             table.unit,
             all_rows=self.rows,
-            reserved=left_out,
             ranges=feature_range,
             targets=targets,
         )
@@ -173,10 +174,9 @@ def _partition_sums(
     summand: Callable[[Table], Sums],
     width: int,
     unit: Array | None,
-    left_out: Indices,
+    used: Indices,
 ) -> Sums:
-    """Sum a function of the rows of one partition; return [] if it has no rows."""
-    used = np.setdiff1d(block.weighted_rows, left_out, assume_unique=True)
+    """Sum a function of some rows of one partition; return [] if there are none."""
     if not len(used):
         return []
     X, y, weights = block.rows(used)

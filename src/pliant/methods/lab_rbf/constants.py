@@ -19,7 +19,7 @@ INITIAL_SQUARES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 ROWS_PER_CENTRE = 5  # With MANY_ROWS, members grow to one centre per five rows,
 DENSE_ROWS_PER_CENTRE = 25  # or per 25 in regression, where dense members have all rows,
 MAX_CENTRES = 1000  # to at most this number of centres,
-GROWTH_COST = 1.6e11  # and to at most this product of rows and squared centres.
+GROWTH_COST = 5e10  # and to at most this product of rows and squared centres.
 LEADERS = 4  # Members that learn shared bandwidths from initial values; others follow them.
 MANY_MEMBERS = 10  # Members by default,
 FEW_MEMBERS = 4  # and with more than MEMBER_ROWS rows, where a member takes longer.
@@ -43,7 +43,9 @@ SINGLE_ALPHA = 1e-2  # Penalty on logistic coefficients if each class has one ro
 JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Cholesky factorization.
 
 # Maximum numbers of rows
-BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths; the coefficients use all rows.
+BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths,
+COEFFICIENT_ROWS = 200_000  # for the coefficients,
+LOGISTIC_ROWS = 20_000  # and for those of logistic regressions.
 SCREENING_ROWS = 1000  # Rows for the importances of the features, and for probes.
 HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.

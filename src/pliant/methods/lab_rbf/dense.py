@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.linalg import get_lapack_funcs, solve_triangular
-from scipy.linalg.lapack import dpotrf, dtrtrs
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs, spotrf, spotrs
 from scipy.special import softmax
 
 from pliant.core.progress import Deadline
@@ -81,7 +81,7 @@ def learn_dense(
     if not choices:
         return None
     search = Search(table, fits, constants.BANDWIDTH_ROWS, n_jobs, deadline)
-    rows = dense_rows(table, constants.DENSE_ROWS)
+    rows = table.random_rows(constants.DENSE_ROWS)
     count = dense_count(len(fits), rows, constants.DENSE_CENTRES)
     choices = choices[:count]
     predicted = search.predict(choices)
@@ -111,7 +111,7 @@ def learn_dense_classes(
     tried = [fit for fit in fits if fit.layer_output is not None]
     if not choices or not tried:
         return None
-    n_rows, rows = constants.BANDWIDTH_ROWS, dense_rows(table, constants.DENSE_CLASS_CENTRES)
+    n_rows, rows = constants.BANDWIDTH_ROWS, table.random_rows(constants.DENSE_CLASS_CENTRES)
     count = dense_count(len(fits), rows, total)
     choices = choices[:count]
     search = Search(table, tried, n_rows, n_jobs, deadline)
@@ -210,17 +210,9 @@ def _build_basis(
     )
 
 
-def dense_rows(table: Table, limit: int) -> Indices:
-    """Return the rows that are centres: all, or `limit` random ones."""
-    n = len(table)
-    if n <= limit:
-        return np.arange(n)
-    return np.sort(np.random.RandomState(0).choice(n, limit, replace=False))
-
-
 def moved_to(basis: LearnedBasis, table: Table) -> LearnedBasis:
     """Return the dense basis with the rows of another table as centres."""
-    rows = dense_rows(table, constants.DENSE_ROWS)
+    rows = table.random_rows(constants.DENSE_ROWS)
     points, kernel = table.points(rows), basis.kernel_
     theta = np.broadcast_to(kernel.bandwidths[0], points.shape).copy()
     kernel = LocalRBFKernel(points, theta, kernel.profile, kernel.warp)
@@ -240,7 +232,7 @@ def metric_kernel(points: Array, A: Array, profile: str, warp: Warp) -> LocalRBF
 @blas_limited
 def dense_fit(basis: LearnedBasis, table: Table) -> Coefficients:
     """Solve the kernel ridge regression of a dense basis; the intercept is the mean target."""
-    table = table.rows(dense_rows(table, constants.DENSE_ROWS))
+    table = table.rows(table.random_rows(constants.DENSE_ROWS))
     u, y = basis.warp_(table.X), table.Y - table.mean
     A = basis.mapped_bandwidths()[0] if basis.mixing is None else basis.mixing
     share = _linear_share(basis)
@@ -350,7 +342,8 @@ class Trial:
             K = K.copy()
         right = right if root is None else root * right
         K[np.diag_indices_from(K)] += choice.alpha
-        potrf, potrs = get_lapack_funcs(("potrf", "potrs"), dtype=self.dtype)
+        single = self.dtype == np.float32
+        potrf, potrs = (spotrf, spotrs) if single else (dpotrf, dpotrs)
         factor, failed = potrf(K.T, lower=1, overwrite_a=1, clean=0)
         if failed:
             return np.full_like(self.held_out.Y, np.nan)

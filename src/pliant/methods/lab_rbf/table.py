@@ -10,11 +10,13 @@ from typing import Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.blocks import BLOCK_ENTRIES, row_blocks
 from pliant.core.threads import blas_limited, threads_for
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import check_weights, positive_rows
+from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.constants import MIN_THREADED
 from pliant.methods.lab_rbf.kernel import Warp
 
@@ -58,7 +60,13 @@ class Table:
     @property
     def n_rows(self) -> int:
         """Number of rows to which the coefficients are fitted."""
-        return len(self)
+        return min(len(self), constants.COEFFICIENT_ROWS)
+
+    def random_rows(self, limit: int) -> Indices:
+        """Return the positions of all rows, or of `limit` random ones, sorted."""
+        if len(self) <= limit:
+            return np.arange(len(self))
+        return np.sort(sample_without_replacement(len(self), limit, random_state=0))
 
     @cached_property
     def scale(self) -> tuple[Array, Array]:
@@ -116,11 +124,12 @@ class Table:
         return self if unit is None else replace(self, Y=np.arcsinh(self.Y / unit), unit=unit)
 
     def sum_blocks(self, summand: Callable[[Table], Sums], width: int, n_jobs: int | None) -> Sums:
-        """Sum a function of blocks of rows, with `width` numbers per row, on several threads."""
-        threads = threads_for(n_jobs, worth_it=len(self) * width >= MIN_THREADED)
+        """Sum a function of blocks of the `n_rows` rows, with `width` numbers each, by threads."""
+        threads = threads_for(n_jobs, worth_it=self.n_rows * width >= MIN_THREADED)
+        rows = self.random_rows(constants.COEFFICIENT_ROWS)
         parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
-            delayed(_sum_block)(summand, self, rows)
-            for rows in row_blocks(len(self), width, BLOCK_ENTRIES)
+            delayed(_sum_block)(summand, self, rows[block])
+            for block in row_blocks(self.n_rows, width, BLOCK_ENTRIES)
         )
         return reduce(add_sums, parts)
 
@@ -133,11 +142,10 @@ def feature_limits(table: Table) -> Array:
 
 
 @blas_limited
-def _sum_block(summand: Callable[[Table], Sums], table: Table, rows: slice) -> Sums:
+def _sum_block(summand: Callable[[Table], Sums], table: Table, rows: Indices) -> Sums:
     """Compute the summand of one block of rows, float64."""
-    weights = None if table.weights is None else table.weights[rows]
-    X, Y, numbers = np.asarray(table.X[rows], float), table.Y[rows], table.numbers[rows]
-    return summand(replace(table, X=X, Y=Y, numbers=numbers, weights=weights))
+    block = table.rows(rows)
+    return summand(replace(block, X=np.asarray(block.X, float)))
 
 
 def add_sums(one: Sums, other: Sums) -> Sums:
