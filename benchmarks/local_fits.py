@@ -1,4 +1,4 @@
-"""Fits of LAB-RBF on a million rows, and on hundreds of classes of three rows."""
+"""Fits of LAB-RBF by rows, features and classes, on a million rows and hundreds of classes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingRegressor
+from sklearn.linear_model import RidgeCV
 from sklearn.metrics import log_loss
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from benchmarks.harness.calls import fitting, whole_process
 from benchmarks.harness.spec import Params, Prepared
@@ -64,6 +67,32 @@ def many_classes(params: Params) -> Prepared:
         }
 
     return fitting(LABRBFClassifier(random_state=0, n_jobs=1), X, y, describe=describe)
+
+
+def growing(params: Params) -> Prepared:
+    """Prepare a fit with default settings to `rows`, `features` and perhaps `classes`."""
+    kind = LABRBFClassifier if "classes" in params else LABRBFRegressor
+    return _grown(kind(random_state=0, n_jobs=1), params)
+
+
+def ridge(params: Params) -> Prepared:
+    """Prepare linear ridge regression, whose penalty is chosen by leave-one-out errors."""
+    return _grown(make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 5, 17))), params)
+
+
+def _grown(model: Any, params: Params) -> Prepared:
+    X, y = generated(params["rows"], params["features"], seed=0)
+    test = generated(N_TEST, params["features"], seed=1)
+    if "classes" not in params:
+        return fitting(model, X, y, describe=lambda fitted: {"test R2": r_squared(fitted, test)})
+    edges = np.quantile(test.y, np.arange(1, params["classes"]) / params["classes"])
+    labels, truth = np.searchsorted(edges, y), np.searchsorted(edges, test.y)
+
+    def describe(fitted: LABRBFClassifier) -> dict[str, Any]:
+        chances = fitted.predict_proba(test.X)
+        return {"test log-loss": float(log_loss(truth, chances, labels=fitted.classes_))}
+
+    return fitting(model, X, labels, describe=describe)
 
 
 def _in_memory(params: Params) -> Part:

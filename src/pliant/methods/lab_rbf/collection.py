@@ -1,8 +1,8 @@
 """LAB-RBF on Dask collections: bandwidths from a sample of the rows, coefficients from more rows.
 
 A `DaskTable` is a `Table` of rows sampled from all partitions. Its ranges and mean are computed
-from all rows, and its normal equations from the rows of the coefficients, one partition at a time. If the sample contains all rows, the
-model is the same as that of a fit in memory.
+from all rows, and its normal equations from the rows of the coefficients, one partition at a time.
+If the sample contains all rows, the model is the same as that of a fit in memory.
 """
 
 from __future__ import annotations

@@ -378,7 +378,7 @@ def _average_ranks(column: Array) -> Array:
 def ridge_fits(
     bases: Sequence[LearnedBasis], table: Table, n_jobs: int | None
 ) -> list[Coefficients]:
-    """Compute c and v of each basis by ridge regression on all rows; b is the mean of Y."""
+    """Compute c and v of each basis by ridge regression on `n_rows` rows; b is the mean of Y."""
     if len(table) == table.n_rows < table.X.shape[1]:
         return [_dual_ridge_fit(basis, table) for basis in bases]
     width = max(len(basis.kernel_.centres) for basis in bases) + table.X.shape[1]

@@ -63,8 +63,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
     for each support point x_i, minimise an objective from which variable projection eliminates
     c and v. The objectives are not convex, and there is no optimality certificate. The coefficients
-    are fitted to at most 200 000 samples by ridge regression. Dense members have all samples as support points
-    and one learned metric. The weighted mean of the members is again an expansion,
+    are fitted to at most 200 000 samples by ridge regression. Dense members have all samples as
+    support points and one learned metric. The weighted mean of the members is again an expansion,
     ``kernel_(X, support_vectors_) @ dual_coef_ + X @ linear_coef_ + intercept_``. Predictions are
     clipped to the range of the training target.
 
@@ -97,7 +97,7 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
 
     X and y may be Dask collections larger than memory. The coefficients of local members are fitted
     to at most 200 000 rows from all partitions, and the rest of the model to a random sample of at
-    most 50 000 rows. Predictions for a collection are lazy dask arrays, computed partition by partition.
+    most 50 000 rows. Predictions for a collection are lazy dask arrays, computed by partition.
 
     References
     ----------
