@@ -120,7 +120,10 @@ def million() -> Iterator[list[Any]]:
     yield ["method", "rows", "features", "seconds", "R2"]
     training, new = smooth(1_000_000, 20, 0), smooth(20_000, 20, 1)
     ours = LABRBFRegressor(random_state=0, n_jobs=1)
-    for name, model in (("LAB-RBF", ours), ("boosting", HistGradientBoostingRegressor())):
+    for name, model in (
+        ("LAB-RBF", ours),
+        ("boosting", HistGradientBoostingRegressor(random_state=0)),
+    ):
         seconds = processor_seconds(partial(model.fit, *training))
         yield [name, *training.X.shape, f"{seconds:.0f}", f"{r_squared(model, new):.3f}"]
 
@@ -144,7 +147,7 @@ def predictions() -> Iterator[list[Any]]:
         calls.append(lambda x, s=session, d=dtype: s.run(None, {"X": x.astype(d)}))
     for rows, repeats in ((1, 200), (1000, 5)):
         times = [_median(partial(_many, call, X[:rows], repeats)) / repeats for call in calls]
-        yield [rows, len(model.members_[0].support_), *(f"{1000 * each:.3f}" for each in times)]
+        yield [rows, len(model.support_vectors_), *(f"{1000 * each:.3f}" for each in times)]
 
 
 def _many(call: Callable[[Array], Any], X: Array, repeats: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from papers import page as md
-from papers.data import printed, text, toml
+from papers.data import printed, text
 from papers.results import Results
 from papers.study import Shown, Study
 
@@ -13,7 +13,7 @@ PARKINSON = "parkinsons_total"
 
 
 def _framed(study: Study, results: Results, *middle: str) -> list[str]:
-    """Return the protocol, the goals, the middle, the times and the notes."""
+    """Return the protocol, the middle, the times and the notes."""
     held, draws = study.protocol, study.comparison.printed
     testing, first = round(100 * held.test_size), held.first_seed
     classes = any(results.sets_of("classification"))
@@ -23,7 +23,6 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
         target="" if classes else " and the target",
         score="accuracy and log loss" if classes else "R2",
     )  # fmt: skip
-    goals = [" ".join(line.split()) for line in toml("texts/goals")[study.name]]
 
     def seconds(name: str, who: str) -> str:
         fit, choice = (
@@ -42,7 +41,6 @@ def _framed(study: Study, results: Results, *middle: str) -> list[str]:
         md.contestants_note(study),
         md.left_out(study, results),
         text(GROUP, "draws") if draws else "",
-        *("## Goals", md.bullets(goals)),
         *middle,
         *against,
         *("## Time of training", text(GROUP, "times"), md.times_table(study, results, seconds)),

@@ -181,21 +181,6 @@ def test_every_printed_number_is_a_cell_or_has_no_number(kept):
                     assert one is None or (name, quantity, one.text) in shown
 
 
-def test_the_advice_has_the_means_of_the_kept_results(kept):
-    text = (RESULTS.parents[1] / "docs" / "decisions.md").read_text("utf-8")
-    shown = {"lab-rbf-defaults": ("lab", "tuned-boosting", "krr")}
-    shown["lab-rbf-classification"] = ("lab-classifier", "svc", "boosting-classifier")
-    for name, contestants in shown.items():
-        results = Results(studies()[name], kept[name])
-        for who in contestants:
-            mean = np.mean([results.mean(each, who) for each in results.sets])
-            assert (f"{mean:.3f}" if "defaults" in name else f"{100 * mean:.1f} %") in text
-    results = Results(studies()["defaults"], kept["defaults"])
-    sets = results.sets_of("regression")
-    for who in ("svm:fixed/none", "dank-0.01:fixed/smooth"):
-        assert f"{np.mean([results.mean(each, who) for each in sets]):.3f}" in text
-
-
 @pytest.mark.parametrize(
     ("paper", "chosen", "as_printed"),
     [

@@ -21,6 +21,7 @@ from pliant.core.form import Object, Part, SavedForm, indices, numbers, shown
 from pliant.core.parameters import integer, real_number
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array, Indices, Mask
+from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf.constants import TINY
 from pliant.methods.lab_rbf.kernel import (
     PROFILES,
@@ -341,9 +342,14 @@ def sum_expansions(parts: list[LABRBFMember], X: Array) -> Array:
 
 
 def contributing(fits: Sequence[FitState]) -> Mask:
-    """Return a mask of the local fits with at most twice the median loss, or all if one is nan."""
+    """Return a mask of the local fits with at most twice the median loss, or all if one is nan.
+
+    With more than `constants.MEMBER_ROWS` rows, the lowest loss takes the place of the median: the
+    losses then vary little with the rows held out.
+    """
     losses = np.array([1.0 - fit.basis.validation_score_ for fit in fits])
-    return np.asarray(~(losses > 2.0 * np.median(losses)))
+    many = len(fits[0].split.final) > constants.MEMBER_ROWS
+    return np.asarray(~(losses > 2.0 * (losses.min() if many else np.median(losses))))
 
 
 def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel | JoinedRBFKernel:
