@@ -1,8 +1,7 @@
 """Constants of LAB-RBF: starting values, penalties, row limits, probes and the error model.
 
-docs/methods/lab_rbf.rst reports results with these values, and papers/results/lab-rbf-defaults.md
-results of an earlier version. Limits that only guard against rounding are defined where they are
-used.
+docs/methods/lab_rbf.rst and papers/results/lab-rbf-defaults.md report results with these values.
+Limits that only guard against rounding are defined where they are used.
 """
 
 import math
