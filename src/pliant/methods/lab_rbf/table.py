@@ -10,7 +10,6 @@ from typing import Self, TypeAlias
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
-from sklearn.utils.random import sample_without_replacement
 
 from pliant.core.blocks import BLOCK_ENTRIES, row_blocks
 from pliant.core.threads import blas_limited, threads_for
@@ -64,6 +63,8 @@ class Table:
 
     def random_rows(self, limit: int) -> Indices:
         """Return the positions of all rows, or of `limit` random ones, sorted."""
+        from sklearn.utils.random import sample_without_replacement
+
         if len(self) <= limit:
             return np.arange(len(self))
         return np.sort(sample_without_replacement(len(self), limit, random_state=0))
