@@ -491,7 +491,8 @@ def test_dense_members_of_a_classifier_minimise_the_penalised_log_loss(
 def test_all_rows_as_centres_give_kernel_logistic_regression(force, monkeypatch, converged):
     force(CHOICES[3])
     monkeypatch.setattr(constants, "DENSE_LOGISTIC", np.array([0.5]))
-    for member in dense_members(classify().fit(X, CLASSES)):
+    first, second = dense_members(classify().fit(X, CLASSES))
+    for member in (first, second):
         u, t, A = scaled(X), scaled(NEW), metric_of(member)
         L = np.linalg.cholesky(naive_dense.gram(u, u, A, "matern32"))
         peer = LogisticRegression(C=2.0, tol=1e-10, max_iter=10_000).fit(L, CLASSES)
@@ -953,6 +954,24 @@ def test_a_refit_classifier_keeps_its_centres(force):
     model.refit_coefficients(X[:40] + 0.01, CLASSES[:40])
     for member in dense_members(model):
         np.testing.assert_array_equal(member.kernel_.centres, X)
+
+
+def test_logistic_regressions_of_many_rows_use_random_ones(monkeypatch):
+    monkeypatch.setattr(classifier, "LOGISTIC_ROWS", 50)
+    fitted, fit = [], classifier.logistic_fit
+
+    def fit_and_record(basis, points, *args):
+        fitted.append(points)
+        return fit(basis, points, *args)
+
+    monkeypatch.setattr(classifier, "logistic_fit", fit_and_record)
+    classify().fit(X, CLASSES)
+    assert fitted
+    for points in fitted:
+        np.testing.assert_array_equal(points, fitted[0])
+        rows = np.flatnonzero((X[:, None] == points).all(axis=2).any(axis=1))
+        assert len(points) == len(rows) == 50
+        assert len(np.unique(np.diff(rows))) > 1  # not every k-th row
 
 
 def test_fits_of_many_rows_use_some_of_them(force, monkeypatch):

@@ -72,8 +72,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Maximum number of support points per member. "auto" is a third of the samples, at most 200,
         or at most 120 in regression with one output and fewer than 4000 samples.
         With n >= 4000 samples, a member learns the bandwidths of 200 support points. It then adds
-        random samples, up to min(n / 5, 1000, 4e5 / sqrt(n)) support points in total, each with the
-        bandwidths of the nearest learned one. Support points are distinct training samples.
+        random samples, up to min(n / 5, 1000, sqrt(5e10 / min(n, 200 000))) support points in total
+        (n / 25 in regression beside dense members), each with the bandwidths of the nearest learned
+        one. Support points are distinct training samples.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
         authors' code), or the Matern function with smoothness 3/2 or 5/2.
@@ -81,7 +82,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Number of local members (expansions) to average; "auto" is 10 for up to 1000 samples (15 in
         regression with up to 400), else 4. They have different support points, and consecutive
         members hold out different parts of the samples. A member whose held-out loss exceeds twice
-        the median does not contribute.
+        the median, or with more than 1000 samples twice the lowest, does not contribute.
     dense : bool, default=True
         If True, add dense members: kernel ridge regression with all samples as support points (at
         most 20 000), or kernel logistic regression (at most 2000 support points), in a metric that

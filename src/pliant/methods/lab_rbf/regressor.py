@@ -197,8 +197,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         """Refit the coefficients to new samples, keeping the bandwidths and metrics.
 
         The coefficients of each local member minimise the ridge objective with its ``alpha_``, in
-        one pass over blocks of samples; its support points stay. The new samples become the support
-        points of the dense members. Any calibration of the intervals becomes invalid and is
+        one pass over at most 200 000 samples; its support points stay. The new samples become the
+        support points of the dense members. Any calibration of the intervals becomes invalid and is
         deleted; call `calibrate` again.
 
         Parameters
