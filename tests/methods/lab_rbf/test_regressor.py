@@ -119,6 +119,18 @@ def test_prediction_matches_the_formula_with_transforms(outputs):
     assert model.score(points, y) > 0.9
 
 
+@pytest.mark.parametrize("n_members", [2, 3])
+def test_many_rows_use_every_transform_if_each_has_a_member(monkeypatch, n_members):
+    monkeypatch.setattr(constants, "MEMBER_ROWS", 100)
+    model = quick(n_members=n_members, max_iter=2, dense=False).fit(*positive_table())
+    keys = [Warp.learn(positive_table()[0], scale).key() for scale in ("raw", "log", "asinh")]
+    found = [member.warp_.key() for member in model.members_]
+    if n_members == 3:
+        assert found == keys
+    else:
+        assert found[0] != keys[0]  # the target is linear in the logarithms
+
+
 def test_members_with_different_transforms_have_no_common_kernel():
     model = quick(transforms=None).fit(np.exp(2 * X), Y)
     assert len(model.members_) == 4

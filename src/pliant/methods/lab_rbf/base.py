@@ -94,10 +94,10 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Objective and initialization of the bandwidths; see `pliant.LABRBFAlgorithm`.
     transforms : "auto" or None, default="auto"
         "auto" also tries log(x + offset) and asinh transforms of features whose absolute skewness
-        is above 1. Members alternate between the transforms whose held-out loss is within 10 % of
-        the lowest. In regression, "auto" also tries asinh(y / u), where u is the median of the
-        nonzero abs(y), for a target with an absolute skewness above 0.9 that asinh reduces. None
-        disables transforms.
+        is above 1. Members alternate between them; with at most 1000 samples, only between the
+        transforms whose held-out loss is within 10 % of the lowest. In regression, "auto" also
+        tries asinh(y / u), where u is the median of the nonzero abs(y), for a target with an
+        absolute skewness above 0.9 that asinh reduces. None disables transforms.
     alpha : float or "auto", default="auto"
         Ridge penalty, 1e-12 to 1e12, for features on [-1, 1] and squared errors summed over
         samples. While the bandwidths are learned, "auto" is 0.1, or 0.01 with fewer than 150

@@ -140,12 +140,18 @@ class Trainer:
     lock: threading.Lock = field(default_factory=threading.Lock)  # protects the deadline
 
     def choose_scales(self, table: Table) -> list[str]:
-        """Return the feature scales with a held-out loss near the lowest, ordered by loss."""
+        """Return the feature scales with a held-out loss near the lowest, ordered by loss.
+
+        With more than `constants.MEMBER_ROWS` rows, return all scales if each has a member: members
+        that differ in scale are more accurate together, and those with a high loss do not
+        contribute.
+        """
         scales = ["raw"]
         for scale in WARPS[1:] if self.tries_scales else ():
             if not Warp.learn(table.X, scale).affine:
                 scales.append(scale)  # noqa: PERF401
-        if len(scales) == 1:
+        many = len(table) > constants.MEMBER_ROWS
+        if len(scales) == 1 or (many and len(scales) <= len(self.settings)):
             return scales
         losses = {scale: self.probe(table, scale) for scale in scales}
         limit = constants.SCALE_TOLERANCE * min(losses.values())
