@@ -73,9 +73,17 @@ def test_all_rows_of_a_collection_limit_the_growth(grows, monkeypatch):
     assert model._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 450
 
 
-def test_members_for_classification_grow_as_without_dense_members():
-    table = Table.from_arrays(np.zeros((4000, 1)), np.zeros((4000, 1)), None)
-    assert LABRBFClassifier()._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == 800
+@pytest.mark.parametrize(
+    ("n", "in_classes", "in_regression"), [(4000, 800, 800), (200_000, 1000, 500)]
+)
+def test_only_regression_limits_the_growth_by_its_cost(n, in_classes, in_regression):
+    """Logistic regressions take at most 20 000 rows."""
+    table = Table.from_arrays(np.zeros((n, 1)), np.zeros((n, 1)), None)
+    for model, count in (
+        (LABRBFClassifier(), in_classes),
+        (LABRBFRegressor(dense=False), in_regression),
+    ):
+        assert model._resolve_settings(table, LABRBFAlgorithm(), 0).n_grown == count
 
 
 def test_ridge_fit_uses_all_centres(grows):

@@ -72,9 +72,10 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Maximum number of support points per member. "auto" is a third of the samples, at most 200,
         or at most 120 in regression with one output and fewer than 4000 samples.
         With n >= 4000 samples, a member learns the bandwidths of 200 support points. It then adds
-        random samples, up to min(n / 5, 1000, sqrt(5e10 / min(n, 200 000))) support points in total
-        (n / 25 in regression beside dense members), each with the bandwidths of the nearest learned
-        one. Support points are distinct training samples.
+        random samples, up to min(n / 5, 1000) support points in total, each with the bandwidths of
+        the nearest learned one. In regression, there are at most sqrt(5e10 / min(n, 200 000)), and
+        n / 25 in place of n / 5 beside dense members, but at least 200. Support points are distinct
+        training samples.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
         authors' code), or the Matern function with smoothness 3/2 or 5/2.
@@ -106,10 +107,10 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         "evidence" always learns the penalty for the bandwidths; a number then sets only the penalty
         on the coefficients.
     validation_fraction : float, default=0.2
-        Fraction of the samples, in [0, 1), that each member holds out. 0 requires numbers for
-        `alpha` and for the algorithm's ``shrinkage``.
+        Fraction of the samples, in [0, 1), that each member holds out, at most 10 000. 0 requires
+        numbers for `alpha` and for the algorithm's ``shrinkage``.
     max_iter : int, default=30
-        Maximum number of steps per stage; a quarter of it in the last one. Adam needs thousands.
+        Maximum number of steps per stage; a quarter of it in the last one.
     max_seconds : float, optional
         Time limit; the fit then stops with the best result so far. Local members get three fifths
         of it, and dense members the rest; without enough time, there are no dense members.
@@ -125,8 +126,7 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         Retained support points keep their indices in ``support_``, which refer to the samples of
         the old fit.
     random_state : int, RandomState instance or None, default=None
-        Seed for the support points, the held-out samples and the mini-batches. Transforms do not
-        depend on it.
+        Seed for the support points and the held-out samples. Transforms do not depend on it.
     verbose : bool, default=False
         If True, print the progress of the fit to standard error every two seconds.
     """
@@ -259,12 +259,12 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         most = constants.FEW_SUPPORT if few_support else constants.MAX_SUPPORT
         n_support = n_grown = resolve_support(self.n_support, n_rows, most)
         if many and self.n_support == "auto":
-            # Solving for the coefficients of m centres costs O(n m^2), which limits m.
-            most = int(math.sqrt(constants.GROWTH_COST / table.n_rows))
-            per_centre = constants.ROWS_PER_CENTRE
-            if self.dense and self._is_regression:
-                per_centre = constants.DENSE_ROWS_PER_CENTRE
-            n_grown = max(n_support, min(n_rows // per_centre, constants.MAX_CENTRES, most))
+            most, per_centre = constants.MAX_CENTRES, constants.ROWS_PER_CENTRE
+            if self._is_regression:
+                # Solving for the coefficients of m centres costs O(n m^2), which limits m.
+                most = min(most, int(math.sqrt(constants.GROWTH_COST / table.n_rows)))
+                per_centre = constants.DENSE_ROWS_PER_CENTRE if self.dense else per_centre
+            n_grown = max(n_support, min(n_rows // per_centre, most))
         few = n_support < constants.FEW_CENTRES
         # The objective is a sum over rows, so penalties are proportional to the mean weight.
         alpha, alphas = (0.01 if few else 0.1) * weight, weight * constants.ALPHAS

@@ -222,7 +222,8 @@ class LABRBFMember(LearnedBasis, Expansion, BaseEstimator):
         True if the expansion has a linear part.
     objective_ : str
         Objective for the bandwidths, or "dense" for a dense member: kernel ridge regression with
-        all samples as centres, at most 4000, plus a linear kernel of weight 0.1 / n_features.
+        at most 20 000 samples as centres, or logistic regression with at most 2000. Its kernel has
+        a linear part of weight 0.1 / n_features.
     alpha_, shrinkage_ : float
         Ridge and shrinkage penalties selected on the held-out samples. A shrinkage of inf means one
         bandwidth per feature.

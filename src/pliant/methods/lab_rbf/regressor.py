@@ -63,10 +63,11 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     f(t) = sum_i c_i h(|theta_i o (t - x_i)|^2) + v't + b. The bandwidths theta_i, one per feature
     for each support point x_i, minimise an objective from which variable projection eliminates
     c and v. The objectives are not convex, and there is no optimality certificate. The coefficients
-    are fitted to at most 200 000 samples by ridge regression. Dense members have all samples as
-    support points and one learned metric. The weighted mean of the members is again an expansion,
-    ``kernel_(X, support_vectors_) @ dual_coef_ + X @ linear_coef_ + intercept_``. Predictions are
-    clipped to the range of the training target.
+    are fitted to at most 200 000 samples by ridge regression. Dense members have all samples, at
+    most 20 000, as support points and one learned metric. Unless members transform features
+    differently, their weighted mean is again an expansion, ``kernel_(X, support_vectors_) @
+    dual_coef_ + X @ linear_coef_ + intercept_``, of mapped features if there is a transform.
+    Predictions are clipped to the range of the training target.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     Notes
     -----
     Evaluating the objective and gradient costs O(n m (4 d + m)) for n samples, d features and m
-    support points; a member needs a few hundred evaluations. `sample_weight` multiplies squared
+    support points; a member needs about a hundred evaluations. `sample_weight` multiplies squared
     errors. Held-out samples are drawn regardless of the weights, so a weight of two is not
     equivalent to a repeated sample.
 

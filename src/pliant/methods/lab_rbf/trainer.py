@@ -93,7 +93,7 @@ class MemberStart(NamedTuple):
 
     settings: MemberSettings
     split: Split
-    rng: RandomState  # draws the split, the centres and the mini-batches
+    rng: RandomState  # draws the split and the centres
     warp: Warp
     rows: Table  # training rows, with transformed features and scaled targets
     positions: Indices  # positions of the centres among the training rows; empty in a warm start
