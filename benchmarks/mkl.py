@@ -267,9 +267,8 @@ def _sides(lines: pd.DataFrame, method: str, reference: str) -> str:
         first, second = (own[own["method"] == name]["score"] for name in (method, reference))
         if len(first) > 1 and not SETS[str(table)].endswith("_train"):
             sizes = own.iloc[0]
-            test = corrected_t_test(
-                first.tolist(), second.tolist(), n_train=sizes["rows"], n_test=sizes["test_rows"]
-            )
+            share = sizes["test_rows"] / sizes["rows"]
+            test = corrected_t_test(first.tolist(), second.tolist(), share)
             sides.append(np.sign(test.statistic) if test.p_value < LEVEL else 0)
     return f"{sides.count(1)} / {sides.count(-1)}"
 

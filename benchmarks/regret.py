@@ -38,7 +38,7 @@ from pliant.core.typing import Array
 from pliant.tables.comparison.blend import blend_weights, extended_range
 from pliant.tables.comparison.blending import losses_of
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY
-from pliant.tables.comparison.race import ORDER
+from pliant.tables.comparison.race import TYPICAL
 from pliant.tables.comparison.result import ComparisonResult
 
 FOLDS, DRAWS = 3, 50
@@ -188,10 +188,10 @@ def orders(results: Sequence[tuple[str, ComparisonResult, Mapping[str, float]]])
             for name in names
         }
         rates = {
-            "by typical time, as in a race": {n: -ORDER.index(n) for n in names},
+            "by typical time, as in a race": {n: -[*TYPICAL].index(n) for n in names},
             "by typical gain for a second": {n: typical[n] / seconds[n] for n in names},
             "by the gain for a second on this table": {n: gains[n] / seconds[n] for n in names},
-            "by typical time, reversed": {n: ORDER.index(n) for n in names},
+            "by typical time, reversed": {n: [*TYPICAL].index(n) for n in names},
         }
         for title, rate in rates.items():
             order = sorted(names, key=lambda name: -rate[name])

@@ -62,8 +62,8 @@ def gain_of(first: Array, second: Array, n_train: int, n_test: int) -> Gain:
         error = 0.0 if len(first) > 1 else inf
         better, equal, worse = (len(first) * (side == each) for each in (1, 0, -1))
         return Gain(mean, error, error, None, None, (better, equal, worse))
-    plain = corrected_t_test(first, second, n_train=inf, n_test=1)
-    corrected = corrected_t_test(first, second, n_train=n_train, n_test=n_test)
+    plain = corrected_t_test(first, second, share=0.0)
+    corrected = corrected_t_test(first, second, share=n_test / n_train)
     return Gain(
         plain.mean_difference, plain.standard_error, corrected.standard_error, plain.p_value,
         corrected.p_value, (plain.wins, plain.ties, plain.losses),

@@ -46,7 +46,7 @@ from pliant.tables.comparison.metrics import metric_of
 from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.outcome import across
 from pliant.tables.comparison.page import write_report
-from pliant.tables.comparison.protocol import BLEND, DEFAULT, Protocol
+from pliant.tables.comparison.protocol import BLEND, Protocol
 from pliant.tables.comparison.race import ProgressLines
 from pliant.tables.comparison.reading import read_sample, table_name
 from pliant.tables.comparison.result import ComparisonResult
@@ -225,8 +225,6 @@ def race(plan: Plan) -> list[ComparisonResult]:
 def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> None:
     """Fit the blend or the best single method on all rows, and save it.
 
-    If the budget did not suffice for a fold, LAB-RBF is fitted for at most that time.
-
     Raises
     ------
     ValueError
@@ -235,11 +233,6 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     chosen = result.best
     if single and result.best_single is not None:
         chosen = result.best_single.method.name
-    if chosen is None and not result.records and result.budget is not None:
-        print_status("No method finished a fold: fitting LAB-RBF on all rows")
-        model = result.fit_default()
-        save(model, path, metadata=describe_model(None, DEFAULT, result.sample["rows"]))
-        return
     if chosen is None:
         raise ValueError("no method has a score, so there is no model to save")
     entry = next((each for each in result.methods if each.name == chosen), None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -152,16 +152,11 @@ def _in_common(records: Sequence[Record]) -> tuple[Indices, Array]:
 
     LAB-RBF may predict fewer rows of a fold than the others, see `held_out_records`.
     """
-    stored = [_stored(record, "rows").astype(np.intp) for record in records]
-    rows = reduce(np.intersect1d, stored)  # sorted
-    values = []
-    for record, own in zip(records, stored, strict=True):
-        order = np.argsort(own, kind="stable")
-        values.append(_stored(record, "values")[order[np.isin(own[order], rows)]])
+    kept: list[Any] = [record["kept"] for record in records]
+    own = [np.asarray(each["rows"], dtype=np.intp) for each in kept]  # sorted
+    rows = reduce(np.intersect1d, own)
+    values = [
+        np.asarray(each["values"], dtype=np.float64)[np.searchsorted(mine, rows)]
+        for each, mine in zip(kept, own, strict=True)
+    ]
     return rows, np.stack(values)
-
-
-def _stored(record: Record, part: Literal["rows", "values"]) -> Array:
-    kept = record["kept"]
-    assert kept is not None
-    return np.asarray(kept[part], dtype=np.float64)

@@ -19,17 +19,16 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from multiprocessing.connection import Connection
-from pickle import PickleBuffer
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from joblib import cpu_count
 from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.backend.reduction import dump
+from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
@@ -156,15 +155,13 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
 
 def failed(cell: Cell, error: str, status: Literal["error", "cut"] = "error") -> Record:
     """Return the record of a cell that failed or missed its deadline."""
-    return {
-        "method": cell.method,
-        "repeat": cell.repeat,
-        "fold": cell.fold,
-        "status": status,
-        "error": printable(" ".join(error.split()), 400),
-        "scores": {},
-        "warnings": [],
-    }
+    return _record(cell, status=status, error=printable(" ".join(error.split()), 400))
+
+
+def _record(cell: Cell, **facts: Any) -> Record:
+    """Return the record of a finished cell, or with other facts."""
+    record: Any = {**asdict(cell), "status": "done", "error": None, "scores": {}, "warnings": []}
+    return record | facts
 
 
 def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> Record:
@@ -178,24 +175,21 @@ def _finished(sample: Sample, protocol: Protocol, method: Method, cell: Cell) ->
     summary = summarize(last_step(fitted.own))
     gaps = [function.relative_gap for function in summary.functions]
     certified = gaps and all(map(known, gaps))
-    return {
-        "method": cell.method,
-        "repeat": cell.repeat,
-        "fold": cell.fold,
-        "status": "done",
-        "error": None,
-        "rows": {"train": len(train), "test": len(test)},
-        "scores": scores_of(sample, protocol, sample.y[test], predictions),
-        "chosen": {
+    return _record(
+        cell,
+        rows={"train": len(train), "test": len(test)},
+        scores=scores_of(sample, protocol, sample.y[test], predictions),
+        chosen={
             name.removeprefix("regressor__").removeprefix("machine__"): value
             for name, value in fitted.settings.items()
         },
-        "kept": _stored_predictions(sample, protocol, cell.place, test, predictions),
-        "support": summary.n_support,
-        "gap": float(max(filter(known, gaps))) if certified else None,
-        "seconds": {**fitted.seconds, "predict": predicted},
-        "size_bytes": _pickled_size(fitted.model),
-    }
+        kept=_stored_predictions(sample, protocol, cell.place, test, predictions),
+        support=summary.n_support,
+        gap=float(max(filter(known, gaps))) if certified else None,
+        seconds={**fitted.seconds, "predict": predicted},
+        # loky's pickle contains classes of the user's script or notebook; Python's cannot.
+        size_bytes=len(dumps(fitted.model, protocol=5)),
+    )
 
 
 def held_out_records(
@@ -225,19 +219,14 @@ def held_out_records(
         classes = None if sample.task == "regression" else np.array(sample.classes)
         scores = scores_of(sample, protocol, sample.y[rows], as_predictions(values, classes))
         records.append(
-            {
-                "method": DEFAULT,
-                "repeat": 0,
-                "fold": fold,
-                "status": "done",
-                "error": None,
-                "rows": {"train": len(train), "test": len(rows)},
-                "scores": scores,
-                "kept": {"rows": rows.tolist(), "values": values.tolist()},
-                "seconds": {**fitted.seconds, "total": fitted.seconds["fit"]},
-                "warnings": [],
-                "at": at,
-            }
+            _record(
+                cell,
+                rows={"train": len(train), "test": len(rows)},
+                scores=scores,
+                kept={"rows": rows.tolist(), "values": values.tolist()},
+                seconds={**fitted.seconds, "total": fitted.seconds["fit"]},
+                at=at,
+            )
         )
     return records
 
@@ -282,25 +271,6 @@ def _stored_predictions(
     written = [[float(f"{v:.7g}") for v in np.atleast_1d(row)] for row in kept]
     flat = [row[0] for row in written] if sample.task == "regression" else written
     return {"rows": test[chosen].tolist(), "values": flat}
-
-
-def _pickled_size(value: object) -> int:
-    """Return the size of an object's pickle in bytes, without storing the pickle.
-
-    loky's pickle contains classes of the user's script or notebook; Python's cannot.
-    """
-    counter = _ByteCounter()
-    dump(value, counter, protocol=5)
-    return counter.size
-
-
-class _ByteCounter:
-    """A file that only counts the bytes written to it."""
-
-    size = 0
-
-    def write(self, data: bytes | PickleBuffer) -> None:
-        self.size += memoryview(data).nbytes
 
 
 def perform_apart(

@@ -19,7 +19,7 @@ from pliant.core.typing import Array, Indices
 from pliant.tables.comparison import statistics
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.comparison.blending import BlendOutcome, HeldOut, held_out_of, learn_blend
-from pliant.tables.comparison.cells import FittedMethod, fit_apart, fit_default
+from pliant.tables.comparison.cells import FittedMethod, fit_apart
 from pliant.tables.comparison.folds import outer_split
 from pliant.tables.comparison.metrics import Metric, metric_of, metrics_of
 from pliant.tables.comparison.protocol import BLEND, DEFAULT, DUMMY, Entry, Protocol, Record
@@ -242,11 +242,6 @@ class Outcome:
         """
         sample = self._source().sample
         return for_input(self._fit(method or self.best, np.arange(len(sample.y))), sample)
-
-    def fit_default(self) -> Any:
-        """Fit LAB-RBF on all rows for at most the budget, for a comparison without a score."""
-        sample = self._source().sample
-        return for_input(fit_default(sample, self.protocol, self.budget).own, sample)
 
     @cached_property
     def best_estimator_(self) -> Any:

@@ -403,7 +403,7 @@ def _over_all_tables(results: Sequence[Outcome]) -> Element:
         opening: list[Content] = [tag("p", text, class_="notice")]
     else:
         hint = (
-            "Average rank over the tables; 1 is best. Methods joined by a bar do not differ "
+            "Average rank over the tables; 1 is best. Methods whose bars do not overlap differ "
             "significantly."
         )
         opening = [tag("p", ranking.sentence(), class_="verdict"), tag("p", hint, class_="hint")]

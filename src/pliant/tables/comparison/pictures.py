@@ -27,7 +27,6 @@ from pliant.plots._common import BLUE, GREY, VERMILION, class_label, text
 from pliant.records.estimators import last_step
 from pliant.tables.comparison.blending import BlendOutcome
 from pliant.tables.comparison.cells import FittedMethod, predictions_of
-from pliant.tables.comparison.critical_difference import CriticalDifferenceDisplay
 from pliant.tables.comparison.folds import outer_split
 from pliant.tables.comparison.metrics import metrics_of
 from pliant.tables.comparison.outcome import Across, Outcome
@@ -90,7 +89,8 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
         else:
             yield "predictions", _calibration, blend, blend.classes
             yield "predictions", _confusion, blend, blend.classes
-    if result.source is None or best is None or result.interrupted:
+    source = result.source
+    if source is None or best is None or result.interrupted or source.sample.is_sparse:
         return
     names = result.weights if best == BLEND else [best]
     places = [s.seconds for s in result.standings() if s.method.name in names]
@@ -104,13 +104,10 @@ def _plans(result: Outcome) -> Iterator[tuple[Any, ...]]:
     except Exception as error:
         _left_out(error)
         return
-    sample = result.source.sample
-    if sample.is_sparse:
-        return
-    yield "importance", _importance, result, sample, model
+    yield "importance", _importance, result, source.sample, model
     for member in dict(model.members_).values() if best == BLEND else [model]:
         if hasattr(type(last_step(member)), "feature_relevance_"):
-            yield "importance", _relevance, member, sample
+            yield "importance", _relevance, member, source.sample
 
 
 def _left_out(error: Exception) -> None:
@@ -157,10 +154,12 @@ def _canvas(drawer: Callable[..., str], *arguments: Any) -> tuple[str, Any]:
 
 
 def _ranks(ranking: Across, ax: Any) -> str:
-    names, ranks = [entry.title for entry in ranking.methods], ranking.ranks
-    display = CriticalDifferenceDisplay(names, ranks, ranking.critical_difference)
-    ax.figure.set_size_inches(*display._size)
-    display.plot(ax)
+    places, half = np.arange(len(ranking.methods)), ranking.critical_difference / 2
+    ax.figure.set_size_inches(WIDTH, 1.0 + 0.3 * len(places))
+    ax.errorbar(ranking.ranks, places, xerr=half, fmt="o", color=BLUE, ecolor=GREY, capsize=2.0)
+    ax.set_yticks(places, [text(entry.title) for entry in ranking.methods])
+    ax.invert_yaxis()
+    ax.set_xlabel("average rank")
     return f"Average ranks; critical difference {ranking.critical_difference:.2f}"
 
 

@@ -15,15 +15,13 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 
 from pliant.core.text import count, remove_controls
-from pliant.core.typing import Array
 from pliant.tables.comparison.baselines import BASELINES
-from pliant.tables.comparison.blending import losses_of
 from pliant.tables.comparison.cells import (
     FittedMethod,
     ThisProcess,
@@ -52,17 +50,14 @@ from pliant.tables.registry import METHODS, Method
 BEAT = 0.5
 """Maximum time between calls of a `Progress` callback, in seconds."""
 
-ORDER = (
-    *(DEFAULT, DUMMY, "boosting", "gp", "extra-trees", "forest", "linear", "lightgbm", "xgboost"),
-    *("catboost", "kernel-ridge", REFERENCE),
-)
-"""Methods that run first, by typical time; the others follow in the given order."""
-
 TYPICAL = {
-    DEFAULT: 1.0, "boosting": 0.2, "gp": 0.1, "extra-trees": 0.4, "forest": 0.6, "linear": 0.7,
-    "lightgbm": 0.1, "xgboost": 0.1, "catboost": 4.0, "kernel-ridge": 1.0, REFERENCE: 3.0,
+    DEFAULT: 1.0, DUMMY: 0.0, "boosting": 0.2, "gp": 0.1, "extra-trees": 0.4, "forest": 0.6,
+    "linear": 0.7, "lightgbm": 0.1, "xgboost": 0.1, "catboost": 4.0, "kernel-ridge": 1.0,
+    REFERENCE: 3.0,
 }  # fmt: skip
-"""Typical seconds of a fold of a table with `TYPICAL_ROWS` rows, medians over tables."""
+"""Typical seconds of a fold of a table with `TYPICAL_ROWS` rows, medians over tables.
+
+These methods run first, in this order; the others follow in the given one."""
 
 TYPICAL_ROWS = 250
 
@@ -119,8 +114,8 @@ class Race:
         first = self.fitted.get(DEFAULT)
         took = 0.0 if first is None else first.seconds.get("fit", 0.0)
         self._pace = max(1.0, took / typical_seconds(DEFAULT, n_rows))  # of a busy computer
-        early = {name: place for place, name in enumerate(ORDER)}
-        in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(ORDER)))
+        early = {name: place for place, name in enumerate(TYPICAL)}
+        in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(early)))
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, tuple[Future[Any], float]] = {}  # with the start time
@@ -181,10 +176,10 @@ class Race:
         if not took or not missing:
             return "the budget ran out"
         if not self._places_of(name):
-            return f"its folds take about {seconds(took * missing / self._at_a_time)}"
+            return f"its folds take about {seconds(self._folds_take(name))}"
         return (
             f"a fold takes {seconds(took)}; its other folds need about "
-            f"{seconds(took * missing / self._at_a_time)} more"
+            f"{seconds(self._folds_take(name))} more"
         )
 
     def _start_cells(self, threads: Any) -> bool:
@@ -209,19 +204,18 @@ class Race:
     def _next_cell(self) -> Cell | None:
         """Return the next cell to run, or None to wait for running cells or to end."""
         first = self._places([0])
+        others = [name for name in self._methods if name != DUMMY]
         for name in self._methods:
             tried = first[0] in self._places_of(name)
             places = [*first[1:], ALL_ROWS] if tried else first[:1]
-            probes = not tried and not self._is_here
+            probes = not tried and (not self._is_here or name in others[:1])
             if (probes or self._fits(name)) and (cell := self._first_open(places, [name])):
                 return cell
         if any(cell.repeat <= 0 for cell in self._running):
             return None
         whole = [name for name in self._methods if not self._missing(name)]
-        others = [name for name in self._methods if name != DUMMY]
-        if others and all(map(self._missing, others)):
-            # No method fits: the best runs as many folds as possible.
-            return self._first_open(first, [min(others, key=self._first_loss)])
+        if others and not set(whole) & set(others):  # no method fits
+            return self._first_open(first, others) if len(others) == 1 else None
         for repeat in range(1, self.protocol.repeats):
             if not self._repeat_fits(repeat, whole):
                 return None
@@ -233,8 +227,12 @@ class Race:
         """Return True if a method's folds and its fit to all rows fit into the time left."""
         begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
         whole = self.members is not None and name not in self.fitted and not begun
-        fits = self._missing(name) + (1.25 if whole else 0.0)
-        return self._expected(name) * fits / self._at_a_time <= self._left() or name == DUMMY
+        last = 1.25 * self._expected(name) if whole else 0.0
+        return self._folds_take(name) + last <= self._left() or name == DUMMY
+
+    def _folds_take(self, name: str) -> float:
+        """Return the expected time of a method's missing folds of the first repeat."""
+        return self._expected(name) * ceil(self._missing(name) / self._at_a_time)
 
     def _left(self) -> float:
         """Return the seconds of the budget that are left."""
@@ -288,19 +286,13 @@ class Race:
         if not record.pop("crashed", False):
             self.journal.add(self._keys[cell.method], record)
 
-    def _first_loss(self, name: str) -> float:
-        """Return a method's mean loss on the stored rows of the first fold, or inf."""
-        record = self.records.get(Cell(name, *self.protocol.places()[0]))
-        if record is None or record.get("kept") is None:
-            return inf
-        return float(row_losses(self.sample, record).mean())
-
     def _repeat_fits(self, repeat: int, names: Sequence[str]) -> bool:
         """Return True if a repeat should fit into the remaining time."""
         if any(cell.repeat == repeat for cell in self.records):
             return True
-        needed = sum(map(self._expected, names)) * self.protocol.folds / self._at_a_time
-        return needed <= self._left()
+        took = [*map(self._expected, names)]
+        needed = sum(took) * self.protocol.folds / self._at_a_time
+        return max([needed, *took]) <= self._left()
 
     def _expected(self, name: str) -> float:
         """Return the mean seconds per cell of a method, or the typical ones; 0 if unknown."""
@@ -321,15 +313,6 @@ class Race:
         records, running = tuple(self.records.values()), tuple(self._running)
         elapsed = self.spent + self._runner.clock() - self._began
         self.options.progress(RaceState(records, running, waiting, elapsed, left))
-
-
-def row_losses(sample: Sample, record: Record) -> Array:
-    """Return the squared error or log loss of each row with a stored prediction."""
-    kept = record["kept"]
-    assert kept is not None
-    classes = None if sample.task == "regression" else np.array(sample.classes)
-    values = np.asarray(kept["values"], dtype=np.float64)
-    return losses_of(values, sample.y[kept["rows"]], classes)
 
 
 class ProgressLines:

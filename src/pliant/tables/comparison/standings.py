@@ -139,18 +139,13 @@ def scores_of(cells: Cells, metric: str) -> Scores:
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
     """Return the common folds, and the methods that have all of them.
 
-    Methods with few folds are excluded if this at least doubles the number of common folds, and at
-    least half of the methods remain. `places` maps each method to its scored folds.
+    Methods with at most half as many folds as another one, the dummy aside, are excluded. `places`
+    maps each method to its scored folds.
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
-    if not have:
-        return frozenset(), frozenset()
-    common, kept = frozenset.intersection(*have.values()), have
-    for least in sorted({len(mine) for mine in have.values()}):
-        fewer = {name: mine for name, mine in have.items() if len(mine) >= least}
-        shared = frozenset.intersection(*fewer.values())
-        if 2 * len(fewer) >= len(have) and len(shared) >= max(1, 2 * len(common)):
-            common, kept = shared, fewer
+    most = max((len(mine) for name, mine in have.items() if name != DUMMY), default=0)
+    kept = {name: mine for name, mine in have.items() if 2 * len(mine) > most}
+    common = frozenset.intersection(*kept.values()) if kept else frozenset[Place]()
     return common, frozenset(kept) if common else frozenset()
 
 
@@ -195,7 +190,7 @@ def _difference(cells: Cells, mine: Scores, others: Scores, metric: Metric) -> d
         return {"difference": difference}
     rows = min(record["rows"]["test"] for record in cells.values())
     share = held_out_share(cells.values())
-    test = corrected_t_test(first, second, n_train=1, n_test=share, least_rows=rows)
+    test = corrected_t_test(first, second, share, least_rows=rows)
     p_value = test.p_value if len(first) >= FEWEST_FOLDS else None
     return {"difference": difference, "difference_error": test.standard_error, "p_value": p_value}
 
