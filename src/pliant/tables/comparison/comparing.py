@@ -135,7 +135,7 @@ def compare(
         Reuse the results in `cache`.
     feature_names : sequence of n_features str, optional
     progress : bool or callable, default=False
-        True prints a line to stderr after each fold. A function is called with a
+        True prints a line to stderr when more methods have finished. A function is called with a
         `pliant.tables.comparison.options.RaceState` whenever a fit starts or ends.
 
     Returns

@@ -70,7 +70,7 @@ def pictures_of(result: Outcome) -> dict[str, list[Picture]]:
 
 
 def ranks_picture(ranking: Across) -> Picture | None:
-    """Draw a critical difference diagram; return None if it fails."""
+    """Draw the average ranks; return None if it fails."""
     return _drawn(_ranks, ranking) if can_draw() else None
 
 
