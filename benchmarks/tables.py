@@ -413,10 +413,10 @@ each, above {FEW_CELLS} of both. Methods without random draws have one seed, and
 results of one seed say so. Scores are means over seeds, then over the splits that all methods have
 which were measured on all tables. Mean ranks are among these methods, 1 the best; tables with more
 rows are cut and have a separate column. Intervals (95 %) are bootstrap intervals over tables and
-splits. *Equal* counts exact ties; accuracies are compared as counts of rows. The *lead* is LAB-
-RBF's mean score less that of the method, on the same splits; the *sd of the seed* is the standard
-deviation over the seeds of one fit. Seconds are processor time of one fit with BLAS on one thread,
-from several computers: compare orders of magnitude only."""
+splits. *Equal* counts exact ties; accuracies are compared as counts of rows. The *lead* is
+LAB-RBF's mean score less that of the method, on the same splits; the *sd of the seed* is the
+standard deviation over the seeds of one fit. Seconds are processor time of one fit with BLAS on one
+thread, from several computers: compare orders of magnitude only."""
 
 
 def draw(section: str, rows: pd.DataFrame, path: Path) -> None:

@@ -147,6 +147,15 @@ def test_order_of_cells():
     assert not run.unfinished
 
 
+@pytest.mark.parametrize(("jobs", "rounds"), [(1, 4), (3, 2), (4, 1), (16, 1)])
+def test_folds_are_expected_in_rounds_of_the_jobs(jobs, rounds):
+    """After one of five folds of 10 s."""
+    race = Simulated({"a": 10.0}, stop=2).race
+    assert race._missing("a") == 4
+    race._at_a_time = jobs
+    assert race._folds_take("a") == pytest.approx(10.0 * rounds)
+
+
 def test_repeats_use_all_jobs():
     places = [(cell.repeat, cell.fold) for cell in Simulated({"a": 1.0}, n_jobs=2).began]
     assert places == [*product((0, 1), range(5))]

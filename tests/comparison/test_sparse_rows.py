@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 import pliant
 from pliant.tables.comparison.contenders import contenders_for
+from pliant.tables.comparison.pictures import pictures_of
 from pliant.tables.comparison.sample import Sample
 from pliant.tables.comparison.search import search_grid
 from pliant.tables.registry import METHODS
@@ -49,6 +50,14 @@ def test_the_best_method_is_recommended_without_a_blend(result):
     np.testing.assert_array_equal(
         result.best_estimator_.predict(X), result.best_estimator_.predict(X.toarray())
     )
+
+
+def test_no_model_is_fitted_for_pictures(result, monkeypatch):
+    pytest.importorskip("matplotlib")
+    fits = []
+    monkeypatch.setattr(type(result), "fit_on_first_fold", lambda *_: fits.append(1))
+    assert pictures_of(result)["scores"]
+    assert not fits
 
 
 def test_rows_are_the_same_in_any_form():

@@ -204,18 +204,19 @@ class Race:
     def _next_cell(self) -> Cell | None:
         """Return the next cell to run, or None to wait for running cells or to end."""
         first = self._places([0])
-        others = [name for name in self._methods if name != DUMMY]
         for name in self._methods:
             tried = first[0] in self._places_of(name)
             places = [*first[1:], ALL_ROWS] if tried else first[:1]
-            probes = not tried and (not self._is_here or name in others[:1])
+            probes = not tried and not self._is_here
             if (probes or self._fits(name)) and (cell := self._first_open(places, [name])):
                 return cell
         if any(cell.repeat <= 0 for cell in self._running):
             return None
         whole = [name for name in self._methods if not self._missing(name)]
-        if others and not set(whole) & set(others):  # no method fits
-            return self._first_open(first, others) if len(others) == 1 else None
+        others = [name for name in self._methods if name != DUMMY]
+        if others and not set(whole) & set(others):
+            # No method fits: a single one runs as many folds as possible, the first of several one.
+            return self._first_open(first if len(others) == 1 else first[:1], others[:1])
         for repeat in range(1, self.protocol.repeats):
             if not self._repeat_fits(repeat, whole):
                 return None
