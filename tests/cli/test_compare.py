@@ -310,12 +310,17 @@ def test_rare_classes_are_warned_of_and_ranked_by_the_log_loss(pliant, folder, h
     assert "has 6.7%" in unwrapped(told.out)
 
 
-@pytest.mark.parametrize("command", ["compare", "fit"])
-def test_a_class_with_fewer_rows_than_folds_is_left_out(pliant, folder, here, command):
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("compare", "--methods", "linear,dummy", *QUICK),
+        ("fit", "--cv", 3, "--method", "linear"),
+        ("fit", "--cv", 3, "--budget", "1s"),
+    ],
+)
+def test_a_class_with_fewer_rows_than_folds_is_left_out(pliant, folder, here, words):
     write("t.csv", *patients(), "40,1,red,perhaps,low,6", "40,1,red,perhaps,low,6")
-    words = ("--methods", "linear,dummy", *QUICK) if command == "compare" else ("--cv", 3)
-    words += ("--method", "linear") if command == "fit" else ()
-    done = pliant(command, "t.csv", "--target", "sick", *words)
+    done = pliant(words[0], "t.csv", "--target", "sick", *words[1:])
     assert done.code == 0, done.err
     line = "2 rows of class 'perhaps' left out: too few for 3 folds"
     assert done.err.count(line) == 1

@@ -481,6 +481,10 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
     left = [each for each in names if each not in late]
     assert set(found.result.weights) == set(left)
     assert found.name == found.result.best == ("blend" if len(left) > 1 else "lab-rbf")
+    entries = found.result.methods
+    told = [entry.name for entry in entries if "fit to all rows failed" in entry.reason]
+    assert told == [name for name in names if name in late]
+    assert "Linear" in repr(found.result).partition("done in part, not in the blend")[0]
     if len(left) > 1:
         weights = dict(zip(dict(found.model.members_), found.model.weights_, strict=True))
         assert weights == found.result.weights
@@ -544,16 +548,23 @@ def test_without_time_for_folds_members_score_the_rows_that_they_held_out(task, 
     assert found.model.predict(X).shape == (150,)
 
 
-@pytest.mark.parametrize("kind", ["groups", "a rare class"])
-def test_members_do_not_score_rows_of_groups_and_of_rare_classes(kind, sample, short_of_time):
-    if kind == "groups":
-        given = replace(sample, groups=np.arange(60) % 12)
-    else:
-        given = Sample.of(sample.X, np.where(np.arange(60) < 1, 7, sample.y))
+def test_members_do_not_score_rows_of_groups(sample, short_of_time):
+    given = replace(sample, groups=np.arange(60) % 12)
     found = fit_within(given, PROTOCOL, RunOptions(600.0, 1))
     assert found.result is None
     assert "leaves no time for other methods" in found.note
     assert not short_of_time
+
+
+def test_rows_of_a_rare_class_are_left_out_with_a_warning(short_of_time):
+    """LAB-RBF is fitted once, also then."""
+    X = np.random.default_rng(2).normal(size=(150, 2))
+    y = np.where(np.arange(150) < 4, "rare", np.where(X[:, 0] > 0, "high", "low"))
+    with pytest.warns(UserWarning, match="4 rows of class 'rare' left out: too few for 5 folds"):
+        model = package.fit(X, y, budget=600.0, n_jobs=1)
+    assert model.classes_.tolist() == ["high", "low"]
+    first = {cell.method for cell in short_of_time if not cell.repeat}
+    assert first == {"dummy", "linear"}
 
 
 def test_unexpected_errors_are_raised(sample):

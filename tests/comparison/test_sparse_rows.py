@@ -52,6 +52,13 @@ def test_the_best_method_is_recommended_without_a_blend(result):
     )
 
 
+def test_the_best_method_is_fitted_within_the_budget(monkeypatch):
+    run_here(monkeypatch)
+    names = ["dummy", "linear"]
+    found = pliant.compare(X, LABELS, methods=names, folds=2, repeats=1, n_jobs=1, budget=600.0)
+    assert set(found.source.fitted) == {found.best} == {"linear"}
+
+
 def test_no_model_is_fitted_for_pictures(result, monkeypatch):
     pytest.importorskip("matplotlib")
     fits = []

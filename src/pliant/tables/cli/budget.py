@@ -42,7 +42,7 @@ def fit_within_budget(
     single method is saved.
     """
     limit, start = parse_duration(budget), time.monotonic()
-    sample = read_sample(table, target, **vars(options))
+    sample = read_sample(table, target, folds=protocol.folds, **vars(options))
     for note in sample.notes:
         print_status(f"Note: {note}")
     print_status("Fitting LAB-RBF on all rows")

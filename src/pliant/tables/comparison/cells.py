@@ -44,7 +44,6 @@ from pliant.tables.comparison.folds import (
     inner_count,
     inner_splits,
     outer_split,
-    without_rare_classes,
 )
 from pliant.tables.comparison.metrics import Predictions, as_predictions, metrics_of
 from pliant.tables.comparison.protocol import DEFAULT, Cell, Kept, Place, Protocol, Record
@@ -198,12 +197,11 @@ def held_out_records(
     """Return the records of LAB-RBF for the first repeat from a fit to all rows that ended `at`.
 
     Its members predict rows that they hold out, so no fold is fitted. The list is empty if rows are
-    grouped or ordered, as members hold out random rows; if a class is too rare for the folds, as
-    its rows are left out; or if a fold has less than ten rows that members predict.
+    grouped or ordered, as members hold out random rows, or if a fold has less than ten rows that
+    members predict.
     """
     held_out = last_step(fitted.own)._held_out
-    some = len(without_rare_classes(sample, protocol.folds).y) < len(sample.y)
-    if held_out is None or sample.groups is not None or sample.ordered or some:
+    if held_out is None or sample.groups is not None or sample.ordered:
         return []
     place_of = dict(zip(held_out.rows.tolist(), held_out.values, strict=True))
     records = list[Record]()

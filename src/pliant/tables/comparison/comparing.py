@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from pliant.core.exceptions import Interrupted
+from pliant.core.text import count
 from pliant.persistence import holds
 from pliant.tables.comparison.baselines import BASELINES, NOT_SAVED, available
 from pliant.tables.comparison.blending import held_out_of
@@ -56,6 +57,8 @@ process: others take seconds to start."""
 
 LATE = 0.8
 """Share of the budget after which no comparison begins."""
+
+NO_MODEL = "not in the blend, since its fit to all rows failed or did not end in time"
 
 
 def compare(
@@ -198,8 +201,9 @@ def fit(
     """Fit LAB-RBF to a table or, given a budget, a blend of several methods if it is better.
 
     With a budget, LAB-RBF is fitted to all rows first. The time left goes to a comparison, whose
-    recommended model is returned. The weights of a blend are shrunk towards LAB-RBF. A small table,
-    or a budget below ten seconds, starts no process.
+    recommended model is returned. The weights of a blend are shrunk towards LAB-RBF. Rows of
+    classes with fewer rows than the folds are left out, with a warning. A small table, or a budget
+    below ten seconds, starts no process.
 
     Parameters
     ----------
@@ -235,6 +239,9 @@ def fit(
     protocol = Protocol(metric=metric, seed=random_state)
     sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
+        sample, n_rows = without_rare_classes(sample, protocol.folds), len(sample.y)
+        if len(sample.y) < n_rows:
+            warnings.warn(sample.notes[-1], UserWarning, stacklevel=2)
         found = fit_within(sample, protocol, RunOptions(budget, n_jobs))
         if found.note:
             warnings.warn(found.note, ConvergenceWarning, stacklevel=2)
@@ -259,6 +266,8 @@ class BudgetedFit:
 
 def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> BudgetedFit:
     """Fit LAB-RBF to all rows, compare methods in the time left, and fit the best model.
+
+    The sample has no classes too rare for the folds.
 
     Raises
     ------
@@ -294,7 +303,15 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
 
     # The blend consists of the methods that are fitted to all rows by now.
     ready = {} if result.source is None else result.source.fitted
-    entries = [replace(each, blends=each.blends and each.name in ready) for each in result.methods]
+    late = set() if result.held_out is None else result.held_out.weights().keys() - ready.keys()
+    entries = [
+        replace(
+            each,
+            blends=each.blends and each.name in ready,
+            reason=each.reason or (NO_MODEL if each.name in late else ""),
+        )
+        for each in result.methods
+    ]
     result = replace(result, methods=tuple(entries))
 
     def best() -> BudgetedFit:
@@ -331,7 +348,7 @@ def _no_comparison(sample: Sample, protocol: Protocol) -> str:
     """Return the reason why a table is too small for the folds, or ""; refuse too few groups."""
     protocol.metric_for(sample.task)
     try:
-        check_folds(without_rare_classes(sample, protocol.folds), settled(protocol, sample))
+        check_folds(sample, settled(protocol, sample))
     except ValueError as error:
         if sample.groups is not None:
             raise
@@ -360,17 +377,15 @@ def compare_sample(
     protocol : Protocol, optional
     options : RunOptions, optional
     fitted : mapping of str to FittedMethod, optional
-        Models already fitted to all rows, by method name.
+        Models already fitted to all rows, none of which is of a class too rare for the folds.
     given : sequence of Record, default=()
         Records of cells that are not run.
     spent : float, default=0.0
         Seconds of the budget that are over.
     """
     start = time.perf_counter()
-    protocol, options, n_rows = protocol or Protocol(), options or RunOptions(), len(sample.y)
+    protocol, options = protocol or Protocol(), options or RunOptions()
     sample = without_rare_classes(sample, protocol.folds)
-    if fitted is None or len(sample.y) < n_rows:  # row numbers and models are of all rows
-        fitted, given = {}, ()
     protocol = settled(protocol, sample)
     metric = protocol.metric_for(sample.task)
     check_folds(sample, protocol)
@@ -391,7 +406,7 @@ def compare_sample(
         members=None
         if options.budget is None and not fitted
         else partial(_members_of_blend, sample, protocol, chosen),
-        fitted=dict(fitted),
+        fitted=dict(fitted or {}),
         given=given,
     )
     race.run()
@@ -431,13 +446,18 @@ def compare_sample(
 def _members_of_blend(
     sample: Sample, protocol: Protocol, methods: Sequence[Method], records: Sequence[Record]
 ) -> Collection[str]:
-    """Return the methods with weight in the blend of those with these records."""
+    """Return the methods with weight in the blend of those with these records.
+
+    Without a blend, as for sparse rows, it is the best method.
+    """
     names, metric = {record["method"] for record in records}, protocol.metric_for(sample.task)
     entries = [_entry_of(method, sample) for method in methods if method.name in names]
     places = standings(entries, records, metric, protocol)
     cells = finished(entries, records)
     held_out = held_out_of(places, cells, sample.y, sample.classes, metric)
-    return () if held_out is None else held_out.weights()
+    if held_out is None:
+        return [place.method.name for place in places if place.rank][:1]
+    return held_out.weights()
 
 
 def _refusal(method: Method, sample: Sample, n_train: int) -> str:
@@ -481,7 +501,7 @@ def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:
     failed = [record["error"] or "" for record in records if record["status"] == "error"]
     if failed and len(failed) == len(records):
         return "error", failed[0]
-    some = f"{len(failed)} failed: {failed[0]}" if failed else ""
+    some = f"{count(len(failed), 'fold')} failed: {failed[0]}" if failed else ""
     if race.is_done(name):
         return "done", some
     status: Status = "unfinished" if race.is_unfinished(name) else "cut"

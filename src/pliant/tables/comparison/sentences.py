@@ -106,16 +106,17 @@ def _claim(result: Outcome) -> str:
 
 
 def missing_of(result: Outcome) -> list[str]:
-    """Return one line per reason for missing folds, with the affected methods."""
+    """Return one line per reason for missing folds or models, with the affected methods."""
     titles: dict[tuple[str, str], list[str]] = {}
     words = {
+        "done": "done in part",
         "skipped": "not tried",
         "error": "failed",
         "cut": "cut short",
         "unfinished": "not finished",
     }
     for entry in result.methods:
-        if entry.status != "done":
+        if entry.status != "done" or entry.reason:
             reason = (words[entry.status], printable(entry.reason, 300))
             titles.setdefault(reason, []).append(entry.title)
     return [
