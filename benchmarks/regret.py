@@ -35,8 +35,7 @@ from benchmarks.lines import (
 from benchmarks.markdown import markdown_table
 from pliant import compare
 from pliant.core.typing import Array
-from pliant.tables.comparison.blend import blend_weights, extended_range
-from pliant.tables.comparison.blending import losses_of
+from pliant.tables.comparison.blend import SMALLEST, blend_weights, extended_range
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY
 from pliant.tables.comparison.race import TYPICAL
 from pliant.tables.comparison.result import ComparisonResult
@@ -75,6 +74,14 @@ def predictions(result: ComparisonResult) -> tuple[dict[str, Array], npt.NDArray
     shared = sorted(set.intersection(*(set(rows) for rows in found.values())))
     y = np.array([result.truth[str(row)] for row in shared])
     return {name: np.array([rows[row] for row in shared]) for name, rows in found.items()}, y
+
+
+def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Array:
+    """Return the squared error or the log loss of each row."""
+    if classes is None:
+        return np.asarray((values - y) ** 2)
+    true = values[np.arange(len(y)), np.searchsorted(classes, y)]
+    return -np.log(np.clip(true, SMALLEST, 1.0))
 
 
 def scores_of(values: Array, y: npt.NDArray[Any], classes: Any) -> dict[str, float]:

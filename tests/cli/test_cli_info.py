@@ -30,6 +30,6 @@ def test_info(pliant, folder, models, target):
 
 def test_methods_have_their_grids_and_sources(pliant):
     shown = " ".join(pliant("methods").out.split())
-    assert "grid n_support in {100, 400}; profile in {gaussian, matern52} paper He, He," in shown
+    assert "grid none: fitted with the defaults paper He, He," in shown
     assert "0.25, 1, 4} / number of features package scikit-learn" in shown
-    assert "grid no parameters to tune package scikit-learn" in shown
+    assert "grid none: fitted with the defaults package scikit-learn" in shown

@@ -228,7 +228,19 @@ def test_single_saves_the_best_single_method(pliant, folder, here):
     assert done.code == 0, done.err
     (best,) = re.findall(r"best single method (.*?) 0", unwrapped(done.out))
     name = {"Linear": "linear", "Extra trees": "extra-trees"}[best]
+    assert f"the best single method, {best}" in unwrapped(done.out)
     assert f"method {name}: " in unwrapped(pliant("info", "m.pliant").out)
+
+
+def test_the_report_is_written_before_a_model_that_cannot_be_saved(pliant, folder, here):
+    pytest.importorskip("matplotlib")
+    write("t.csv", *patients())
+    words = ("--methods", "dummy", *QUICK, "--out", "m.pliant", "--report", "r.html")
+    done = pliant("compare", "t.csv", "--target", "sick", *words)
+    assert done.code == 2
+    assert "Error: no method has a score" in done.err
+    assert "<h1>" in Path("r.html").read_text("utf-8")
+    assert not Path("m.pliant").exists()
 
 
 @pytest.mark.parametrize("single", [(), ("--single",)])
@@ -247,10 +259,12 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
     assert done.code == 0, done.err
     assert "Predict with the blend" in done.out
     assert isinstance(load("m.pliant")[-1], BlendRegressor) == (not single)
+    saved = "lab-rbf" if single else "blend"
+    assert f"m.pliant the model: {saved}" in unwrapped(done.out)
     assert "Best model over time: LAB-RBF 0." in unwrapped(done.out)
     found = json.loads(Path("r.json").read_text("utf-8"))
     assert found["budget"] <= 60
-    assert (found["best"], found["spent"] > 0) == ("blend", True)
+    assert (found["best"], found["saved"], found["spent"] > 0) == ("blend", saved, True)
     assert sorted(p.name for p in folder.iterdir()) == [
         "m.pliant", "patients.csv", "r.json", "t.csv",
     ]  # fmt: skip

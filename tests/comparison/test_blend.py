@@ -110,6 +110,18 @@ def test_small_weights_become_zero(task, monkeypatch):
     assert some > 0
 
 
+def test_the_largest_of_many_small_weights_remains():
+    """Errors of twelve models that are orthogonal have equal weights below the smallest one."""
+    n = 12 * 200
+    errors = np.zeros((12, n))
+    for k in range(12):
+        errors[k, k::12] = np.where(np.arange(200) % 2, 1.0, -1.0)
+    y = np.random.default_rng(0).normal(size=n)
+    found = blend_weights(list(y + errors), y)
+    assert np.isfinite(found).all()
+    assert found.sum() == pytest.approx(1.0)
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     st.integers(0, 10_000),
@@ -181,6 +193,28 @@ def test_blend_is_weighted_mean_of_refitted_members(case):
     else:
         errors = np.sort(y - np.tensordot(weights, np.stack(learned), 1))
         np.testing.assert_allclose(model.errors_, errors, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_features", [7, 2500])
+def test_importances_are_shares_of_the_losses_of_permuted_groups(n_features):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, n_features))
+    y = 3 * X[:, 0] + X[:, 5] + 0.1 * rng.normal(size=60)
+    model = BlendRegressor([("linear", Ridge())]).fit(X, y)
+    rows = min(60, max(20, 20_000 // n_features))
+    chosen = np.linspace(0, 59, rows).astype(int)
+    points, target = X[chosen], y[chosen]
+    order = np.random.default_rng(0).permutation(rows)
+    base = np.mean((model.predict(points) - target) ** 2)
+    expected = np.zeros(n_features)
+    for group in np.array_split(np.arange(n_features), min(n_features, 1000)):
+        other = points.copy()
+        other[:, group] = points[order][:, group]
+        lost = np.mean((model.predict(other) - target) ** 2) - base
+        expected[group] = max(lost, 0.0) / len(group)
+    found = model.feature_importances_
+    np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-6, atol=1e-12)
+    assert found[0] > 10 * np.median(found)
 
 
 def test_coverage_of_intervals():
@@ -395,6 +429,29 @@ def test_single_fold_has_weights_but_no_score():
     assert found.scores == {}
     assert sum(found.weights.values()) == pytest.approx(1.0)
     assert len(found.rows) == len(found.values) == ROWS // 3
+
+
+@pytest.mark.parametrize("names", [("linear", "lab-rbf", "svm"), NAMES])
+def test_in_the_first_fold_in_time_the_blend_is_lab_rbf_or_the_mean(names):
+    records, truth = made("regression", repeats=1, names=names)
+    entries, metric = [entry(name) for name in names], METRICS["r2"]
+    cells = finished(entries, records)
+    places = standings(entries, records, metric, Protocol(folds=3, repeats=1))
+    held_out = held_out_of(places, cells, truth, None, metric)
+    found = learn_blend(held_out, [metric], ordered=True)
+    assert set(found.scores) == {(0, fold) for fold in range(3)}
+    first = {r["method"]: r["kept"] for r in records if r["fold"] == 0}
+    y = np.array([truth[row] for row in first["linear"]["rows"]])
+    values = {n: np.clip(kept["values"], *extended_range(y)) for n, kept in first.items()}
+    expected = values.get("lab-rbf", np.mean([*values.values()], axis=0))
+    assert found.scores[0, 0]["r2"] == pytest.approx(r2_score(y, expected))
+    later = {place: held_out.rows[place] for place in [(0, 0), (0, 1)]}
+    learned = dict(zip(held_out.names, held_out.weights_from(later), strict=True))
+    limits = extended_range(np.concatenate([held_out.y[place] for place in later]))
+    last = {r["method"]: r["kept"] for r in records if r["fold"] == 2}
+    mean = sum(learned[name] * np.clip(last[name]["values"], *limits) for name in names)
+    y = np.array([truth[row] for row in last["linear"]["rows"]])
+    assert found.scores[0, 2]["r2"] == pytest.approx(r2_score(y, mean), abs=1e-9)
 
 
 def test_a_member_far_outside_the_target_range_is_clipped():

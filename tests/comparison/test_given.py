@@ -1,6 +1,7 @@
 """User estimators: names, seeds, journal keys, and errors."""
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from pliant.tables.comparison.journal import method_key
 from pliant.tables.comparison.options import RunOptions
 from pliant.tables.comparison.protocol import Cell, Protocol
 from pliant.tables.comparison.sample import Sample
+from pliant.tables.registry import METHODS
 
 PROTOCOL = Protocol(folds=3, repeats=1)
 
@@ -96,6 +98,14 @@ def test_classifier_without_scores(sample):
     assert (record["scores"]["auc"], record["scores"]["log_loss"]) == (None, None)
 
 
+def test_method_key_depends_on_the_version_of_its_package(monkeypatch):
+    learner, keys = replace(METHODS["dank"], package="numpy"), []
+    for version in "121":
+        monkeypatch.setattr("pliant.tables.comparison.journal.version", lambda _, v=version: v)
+        keys.append(method_key(learner, "classification"))
+    assert keys[0] == keys[2] != keys[1]
+
+
 def test_method_key_depends_on_all_settings(sample, tmp_path, monkeypatch):
     long = dict.fromkeys(map(str, range(400)), 0)
     settings = ({}, {"C": 2.0}, {"class_weight": long}, {"class_weight": long | {"399": 1}})
@@ -135,7 +145,8 @@ class Strange(RegressorMixin, BaseEstimator):
         ([KMeans()], TypeError, r"a classifier or a regressor .* got KMeans\(\)"),
         ([StandardScaler()], TypeError, "a classifier or a regressor"),
         ([(3, SVC())], TypeError, r"expected a string as the name in \(.name., estimator\), got 3"),
-        ([("dank", SVC())], ValueError, "'dank' is the name of a built-in method"),
+        ([("dank", SVC())], ValueError, "pliant has a method of the name 'dank'"),
+        ([("blend", SVC())], ValueError, "pliant has a method of the name 'blend'"),
         ([("a", SVC()), ("a", SVR())], ValueError, "expected each method once, got 'a' twice"),
         ([Locked(threading.Lock())], ValueError, "can be cloned and pickled, got Locked"),
         ([Strange()], ValueError, "can be cloned and pickled, got Strange"),

@@ -250,6 +250,13 @@ def test_in_this_process_a_method_starts_only_if_it_is_expected_to_end_in_time()
     assert Simulated(times, budget=3.9, places=(5, 1)).folds("svm") == 5
 
 
+def test_in_this_process_a_fit_to_all_rows_starts_only_if_it_is_expected_to_end_in_time():
+    """After slow folds, one second is left."""
+    times, end = {"a": (1.0, 4.0), "dummy": 0.1}, {"places": (5, 1), "members": "a"}
+    for executor, whole in ((None, ["a"]), (ThisProcess(), [])):
+        assert Simulated(times, budget=18.5, executor=executor, **end).whole == whole
+
+
 def test_methods_that_do_not_fit_run_one_fold():
     run = Simulated({"dummy": 1.0, "a": 2.0}, {"a": 0.1}, budget=12.5)
     assert (run.folds("dummy"), run.folds("a")) == (5, 3)  # one method: as many as possible
@@ -273,6 +280,13 @@ def test_slow_first_fold_is_stopped():
     assert run.race.reason("b").startswith("a fold takes more than 1 min 40 s")
     assert run.seconds == pytest.approx(FIRST_SHARE * 300.0 + 30.0)
     assert not run.race.is_done("b")
+
+
+def test_a_single_method_may_take_all_the_time():
+    run = Simulated({"dummy": 0.1, "b": 120.0}, budget=300.0)
+    assert run.folds("b") == 2
+    run = Simulated({"a": 120.0, "b": 130.0}, budget=300.0)  # a is stopped, b is the only one left
+    assert (run.folds("a"), run.folds("b")) == (0, 1)
 
 
 def test_reason_at_end_of_budget():
@@ -414,6 +428,16 @@ def test_ctrl_c_ends_a_fit_and_the_best_model_so_far_remains(sample, monkeypatch
     assert stop.model.predict(sample.X).shape == (60,)
 
 
+def test_ctrl_c_before_the_first_fold_leaves_lab_rbf(sample, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pliant.tables.comparison.comparing.compare_sample", stop)
+    found = interrupted_fit(sample, monkeypatch, "ab")
+    assert found.result is None
+    assert isinstance(found.model[-1], LABRBFClassifier)
+
+
 def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
@@ -428,7 +452,7 @@ def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
 def test_a_short_budget_gives_lab_rbf_and_a_warning(sample, budget, monkeypatch):
     monkeypatch.setattr(comparing, "LATE", 0.0)  # on any computer
     monkeypatch.setattr(comparing, "_has_time_for_folds", lambda *_: False)
-    with pytest.warns(ConvergenceWarning, match="leaves no time for other methods"):
+    with pytest.warns(ConvergenceWarning, match="no time is left for other methods"):
         model = package.fit(sample.X, sample.y, budget=budget, n_jobs=1)
     assert isinstance(model[-1], LABRBFClassifier)
     assert model[-1].max_seconds == budget
@@ -460,6 +484,21 @@ def test_the_model_within_a_budget_is_the_recommended_one(sample, monkeypatch):
     assert steps[1].mean == found.result.expected.mean
 
 
+def test_without_a_score_of_lab_rbf_the_model_is_lab_rbf(sample, monkeypatch):
+    def perform_others(sample, protocol, learner, cell, ends, executor):
+        if learner.name == "lab-rbf":
+            return failed(cell, "no luck")
+        return perform(sample, protocol, learner, cell)
+
+    methods = [(METHODS | BASELINES)[name] for name in ("dummy", "linear", "lab-rbf")]
+    monkeypatch.setattr("pliant.tables.comparison.comparing.methods_of", lambda *_: methods)
+    found = fit_within(sample, PROTOCOL, RunOptions(600.0, 1, runner=Runner(perform_others)))
+    assert found.result.best == "linear"
+    assert found.name == "lab-rbf"
+    assert isinstance(last_step(found.model), LABRBFClassifier)
+    assert "so it is not compared with other methods" in found.note
+
+
 @pytest.mark.parametrize("late", [("linear",), ("linear", "forest")])
 def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
     """The blend of the others has their own weights, and the result names it."""
@@ -482,7 +521,7 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
     assert set(found.result.weights) == set(left)
     assert found.name == found.result.best == ("blend" if len(left) > 1 else "lab-rbf")
     entries = found.result.methods
-    told = [entry.name for entry in entries if "fit to all rows failed" in entry.reason]
+    told = [entry.name for entry in entries if "not fitted to all rows" in entry.reason]
     assert told == [name for name in names if name in late]
     assert "Linear" in repr(found.result).partition("done in part, not in the blend")[0]
     if len(left) > 1:
@@ -493,11 +532,13 @@ def test_members_without_a_model_are_left_out(sample, monkeypatch, late):
 
 
 @pytest.mark.parametrize(
-    ("folds", "left", "expected"),
-    [(5, 81.0, True), (5, 79.0, False), (2, 21.0, True), (2, 19.0, False)],
+    ("folds", "jobs", "least"),
+    [(5, 1, 80.0), (5, 2, 48.0), (5, 16, 32.0), (2, 1, 20.0), (2, 16, 20.0)],
 )
-def test_folds_take_at_most_half_of_the_time_left(folds, left, expected):
-    assert comparing._has_time_for_folds(folds, 10.0, left) == expected
+def test_folds_take_at_most_half_of_the_time_left(folds, jobs, least):
+    """The first fold runs alone, and the others at the same time; a fit takes 10 s."""
+    assert comparing._has_time_for_folds(folds, 10.0, least + 1.0, jobs)
+    assert not comparing._has_time_for_folds(folds, 10.0, least - 1.0, jobs)
 
 
 @pytest.fixture
@@ -552,7 +593,7 @@ def test_members_do_not_score_rows_of_groups(sample, short_of_time):
     given = replace(sample, groups=np.arange(60) % 12)
     found = fit_within(given, PROTOCOL, RunOptions(600.0, 1))
     assert found.result is None
-    assert "leaves no time for other methods" in found.note
+    assert "no time is left for other methods" in found.note
     assert not short_of_time
 
 
@@ -602,6 +643,20 @@ def test_crashed_cell_is_not_in_the_journal(sample, tmp_path):
     result = compare_sample(sample, [dies], PROTOCOL, options)
     assert entry(result, "die").status == "error"
     assert "the process died" in entry(result, "die").reason
+    assert len(cache.read_text().splitlines()) == 1
+
+
+def test_a_fold_without_memory_is_not_in_the_journal(sample, tmp_path):
+    class Large(DummyClassifier):
+        def fit(self, X, y, sample_weight=None):
+            raise MemoryError("too large")
+
+    cache = tmp_path / "cells.jsonl"
+    options = RunOptions(None, executor=ThisProcess(), cache=cache, runner=Runner(
+        lambda *given: perform(*given[:4])
+    ))  # fmt: skip
+    result = compare_sample(sample, [method("large", Large)], PROTOCOL, options)
+    assert entry(result, "large").status == "error"
     assert len(cache.read_text().splitlines()) == 1
 
 

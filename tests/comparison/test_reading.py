@@ -107,6 +107,38 @@ def test_time_column_types(tmp_path, name):
     assert sample.feature_names == ("a",)
 
 
+TIMES = {
+    "numbers": [9, 10, 8, 8],
+    "numbers as objects": np.array([9, 10, 8, 8], dtype=object),
+    "texts of numbers": ["9", "10", "8", "8"],
+    "dates as texts": ["2024-01-09", "2024-01-10", "2024-01-08", "2024-01-08"],
+    "dates": np.array(["2024-01-09", "2024-01-10", "2024-01-08", "2024-01-08"], "datetime64[D]"),
+    "timestamps": [pd.Timestamp(2024, 1, day) for day in (9, 10, 8, 8)],
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_rows_of_arrays_are_sorted_by_time(name):
+    X = np.arange(4.0)[:, None]
+    sample = sample_of(X, [*"pqpq"], time=TIMES[name])
+    assert sample.X[:, 0].tolist() == [2, 3, 0, 1]
+    assert sample.y.tolist() == [*"pqpq"]
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (["9.1.2024"] * 4, "expected numbers or ISO dates in time, got '9.1.2024'"),
+        ([1.0, 2.0, np.nan, 3.0], "expected finite values in time"),
+        (np.array(["2024-01-01", "NaT"] * 2, "datetime64[D]"), "expected finite values in time"),
+        ([1.0, 2.0], r"expected time of shape \(4,\), got \(2,\)"),
+    ],
+)
+def test_other_times_of_arrays_are_refused(times, said):
+    with pytest.raises(ValueError, match=said):
+        sample_of(np.arange(4.0)[:, None], [*"pqpq"], time=times)
+
+
 REFUSED = {
     "gap in time": (
         {"day": ["2024-01-01", "", "2024", "2024", "2024", "2024"]},

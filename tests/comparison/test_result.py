@@ -18,6 +18,7 @@ from pliant import compare
 from pliant.exceptions import Interrupted
 from pliant.persistence import load, save
 from pliant.tables.comparison import cells
+from pliant.tables.comparison.blending import BlendOutcome
 from pliant.tables.comparison.contenders import methods_of
 from pliant.tables.comparison.outcome import Expected
 from pliant.tables.comparison.protocol import Entry
@@ -117,6 +118,8 @@ def said(scores=None, **facts):
 def test_sentences():
     assert said() == "Predict with Gaussian SVM: accuracy 0.850 (0.786 to 0.914) on held-out rows."
     assert said({"svm": []}) == said({"dummy": TEN}) != said()
+    apart = {"svm": [0.9, None], "linear": [None, 0.9]}
+    assert said(apart).startswith("The methods have no fold in common, so none can be recommended")
     assert said({"svm": []}) == "No method finished a fold, so none can be recommended."
     rare = said(classes=["no", "yes"], counts=[480, 20])
     assert "Class 'yes' has 4.0% of the rows" in rare
@@ -128,6 +131,17 @@ def test_sentences():
     assert "4 folds" in said({"svm": TEN[:4]})
     assert "1 fold " in said({"svm": TEN[:1]})
     assert said(rows=150).endswith("With only 150 rows, scores on new rows may differ a lot.")
+
+
+def test_a_better_method_outside_the_blend_is_told():
+    scores = {"svm": [0.7] * 10, "mine": [0.9] * 10}
+    result = result_of(scores, folds=5, repeats=2)
+    entries = tuple(replace(each, blends=each.name != "mine") for each in result.methods)
+    result = replace(result, methods=entries)
+    vars(result)["blend"] = BlendOutcome({"svm": 1.0}, {}, np.arange(0), np.arange(0), None, None)
+    assert result.best == "svm"
+    assert "accuracy 0.700" in result.sentence()
+    assert result.sentence().endswith("; best single method Mine 0.900.")
 
 
 @pytest.mark.parametrize(("ahead", "told"), [(0.01, True), (1e-6, False), (-0.01, False)])
@@ -231,8 +245,8 @@ def test_a_model_no_better_than_the_dummy_is_called_that(svm, told):
     ("status", "repeats", "told"),
     [
         ("unfinished", 1, "A larger budget would run the missing folds of Random forest."),
-        ("done", 2, "All methods have all folds; a larger budget would repeat them"),
-        ("done", 1, "All methods have all folds of all repeats; a larger budget would add nothing"),
+        ("done", 2, "All folds have run; a larger budget would repeat them"),
+        ("done", 1, "All folds of all repeats have run; a larger budget would add nothing"),
     ],
 )
 def test_a_result_says_what_a_larger_budget_would_add(status, repeats, told):

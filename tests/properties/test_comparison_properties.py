@@ -83,7 +83,9 @@ def test_the_sentence_names_the_best_of_the_table(scores, metric):
     text, best = result.sentence(), result.best
     places = [each for each in result.standings() if each.method.name != "dummy"]
     if best is None:
-        assert text.startswith("No method finished a fold")
+        problem = "No method finished a fold", "The methods have no fold in common"
+        assert text.startswith(problem)
+        assert text.startswith(problem[0]) == (not any(each.folds for each in places))
         assert all(each.rank is None for each in places)
         return
     assert best == places[0].method.name

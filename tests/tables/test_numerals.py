@@ -293,6 +293,14 @@ def test_texts_with_digits_are_not_left_out_without_a_warning(write):
     assert TableFeatures(drop=["price"]).fit(frame).schema_.remarks() == []
 
 
+def test_too_many_categories_are_left_out_with_their_number(monkeypatch):
+    monkeypatch.setattr("pliant.tables.reading.columns.MOST_CATEGORIES", 30)
+    frame = pd.DataFrame({"key": [f"A{k % 31}" for k in range(62)], "x": np.arange(62) / 7})
+    schema = TableSchema.fit(frame)
+    assert [(each.name, each.reason) for each in schema.left_out] == [("key", "many")]
+    assert "left out: 'key' (more than 50000 different values)" in schema.remarks()[0]
+
+
 def test_ids_with_letters_are_left_out_quietly():
     frame = pd.DataFrame({"key": [f"A{k}" for k in range(40)], "x": DRAWN[:40]})
     (remark,) = TableFeatures().fit(frame).schema_.remarks()

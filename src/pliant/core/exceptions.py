@@ -69,13 +69,14 @@ class Interrupted(KeyboardInterrupt):
 
     Parameters
     ----------
-    result : ComparisonResult
+    result : ComparisonResult or None
+        None if the comparison had not begun.
     best : callable
         Returns the best model so far, a `pliant.tables.comparison.comparing.BudgetedFit`.
 
     Attributes
     ----------
-    result : ComparisonResult
+    result : ComparisonResult or None
         The fits (one per method and fold) that had finished.
     """
 

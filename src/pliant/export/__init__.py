@@ -41,9 +41,9 @@ def to_onnx(
         `LABRBFRegressor` or `LABRBFClassifier`; with a Gaussian or Matern kernel, also
         `SketchedKernelRidge`, `SketchedKernelRidgeClassifier` and `AsymmetricKernelRidge`, and the
         estimators of DANK and KNPL with ``extension="none"``. Also estimators of scikit-learn,
-        XGBoost, LightGBM and CatBoost that `save` accepts, except Gaussian process classifiers
-        and isotonic calibration, and pipelines and blends of all these. A table has no columns of
-        free text.
+        XGBoost, LightGBM and CatBoost that `save` accepts, except Gaussian process classifiers,
+        isotonic calibration, and `KernelRidge` with a Laplacian or learned kernel; and pipelines
+        and blends of all these. A table has no columns of free text.
     dtype : {"float64", "float32"}, default="float64"
         Type of X, of the constants and of the outputs except labels. With "float64", the outputs
         agree with the predictions of `model` up to rounding errors. With "float32", models with

@@ -64,9 +64,6 @@ class Method:
         Parameters of every fit; they take precedence over `many` and `rough`.
     per_row : tuple of str, default=()
         Penalties that `rescale` multiplies by the ratio of final training rows to search rows.
-    searched : bool, default=True
-        True if comparisons search the grid. False if the defaults suit most tables, so
-        searching costs more than it gains.
     """
 
     name: str
@@ -83,7 +80,6 @@ class Method:
     rough: Mapping[str, Any] = field(default_factory=dict)
     given: Mapping[str, Any] = field(default_factory=dict)
     per_row: tuple[str, ...] = ()
-    searched: bool = True
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -235,12 +231,10 @@ METHODS: dict[str, Method] = {
         "Locally-Adaptive Kernels",
         classifier=LABRBFClassifier,
         regressor=LABRBFRegressor,
-        grid={"n_support": (100, 400), "profile": ("gaussian", "matern52")},
+        grid={},
         max_rows=1_000_000,
         summary="a radial kernel with separate bandwidths at each support point",
-        rough={"n_members": 1, "transforms": None, "max_iter": 30},
         any_scale=True,
-        searched=False,
     ),
     "mkl": Method(
         name="mkl",

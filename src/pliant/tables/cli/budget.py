@@ -64,9 +64,11 @@ def fit_within_budget(
         save(found.model, out, metadata=facts)
     if json is not None:
         kept = {"best": found.name, "note": found.note, **facts}
-        write_json(json, kept if found.result is None else found.result.to_dict())
+        if found.result is not None and not found.note:
+            kept = found.result.to_dict() | {"saved": found.name}
+        write_json(json, kept)
     if json != STDOUT:
-        print_result(f"{_result_text(found, facts)}\n\n{_ending(out, json)}")
+        print_result(f"{_result_text(found, facts)}\n\n{_ending(found, out, json)}")
     if interrupted:
         raise typer.Exit(ExitCode.INTERRUPTED)
 
@@ -79,16 +81,16 @@ def _best_single(result: ComparisonResult) -> BudgetedFit | None:
 
 
 def _result_text(found: BudgetedFit, facts: dict[str, Any]) -> str:
-    if found.result is not None:
+    if found.result is not None and not found.note:
         return repr(found.result)
     rows = count(facts["data"]["rows"], "row")
     fitted = f"LAB-RBF, fitted to all {rows} within {seconds(facts['seconds'])}."
     return wrap(f"{fitted} {found.note[0].upper()}{found.note[1:]}.")
 
 
-def _ending(out: Path | None, json: Path | None) -> str:
+def _ending(found: BudgetedFit, out: Path | None, json: Path | None) -> str:
     """Format the list of written files and the next step."""
-    files = [(out, "the model"), (json, "the full result as JSON")]
+    files = [(out, f"the model: {found.name}"), (json, "the full result as JSON")]
     written = [(printable(p, 200), what) for p, what in files if p is not None]
     step = "the same command with --out model.pliant: saves the model"
     if out is not None:

@@ -102,12 +102,14 @@ def compare(
     ],
     *,
     target: Target,
-    methods: Annotated[Text, option("NAME,NAME|all", "Default: seven; see pliant methods.")] = None,
+    methods: Annotated[
+        Text, option("NAME,NAME|all", "Default: LAB-RBF and common methods.")
+    ] = None,
     budget: Annotated[str, option("TIME|none", "Total time, such as 90s, 10m or 1h.")] = "5m",
     folds: Annotated[int, option("K", "Number of test folds.", min=2, max=100)] = 5,
     repeats: Annotated[int, option("N", "Maximum CV repeats.", min=1, max=100)] = 2,
     group: Annotated[Text, option("COLUMN", "Keep the rows of each group in one fold.")] = None,
-    time: Annotated[Text, option("COLUMN", "Test on later rows only, by number or date.")] = None,
+    time: Annotated[Text, option("COLUMN", "Test on later rows, by number or date.")] = None,
     options: TableOptions,
     metric: Annotated[Text, option("NAME", "Ranking metric: r2, log_loss, f1_macro, ...")] = None,
     seed: Seed = 0,
@@ -160,10 +162,10 @@ def run_plan(plan: Plan) -> None:
         print_result(results_as_text(results))
     if plan.json is not None:
         write_json(plan.json, results_as_data(results))
-    if plan.out is not None:
-        save_best(results[0], plan.out, single=plan.single)
     if plan.report is not None:
         write_report(results, plan.report)
+    if plan.out is not None:
+        save_best(results[0], plan.out, single=plan.single)
     if plan.json != STDOUT:
         print_result(f"\n{format_ending(plan, results)}")
     if results[-1].interrupted:
@@ -369,8 +371,10 @@ def _format_ranks(results: Sequence[ComparisonResult]) -> str:
 def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
     """Format the list of written files and the next steps."""
     kept = "finished folds; --resume continues from there"
+    best = results[0].best_single if plan.single else None
+    model = "the model" if best is None else f"the best single method, {best.method.title}"
     written = [
-        (plan.out, "the model"),
+        (plan.out, model),
         (plan.report, "the report: open it in a browser"),
         (plan.json, "the full result as JSON"),
     ]
@@ -385,7 +389,7 @@ def format_ending(plan: Plan, results: Sequence[ComparisonResult]) -> str:
         steps.append(f"the same command with --resume{longer}: runs the missing folds")
     if plan.out is not None:
         steps.append(f"pliant predict {quote_path(plan.out)} NEW_TABLE --out predictions.csv")
-    elif len(results) == 1:
+    elif len(results) == 1 and results[0].best is not None:
         steps.append("the same command with --resume --out model.pliant: saves the model")
     following = ["Next:\n" + "\n".join(f"  {step}" for step in steps)] if steps else []
     return "\n\n".join([*([format_facts(named_files)] if named_files else []), *following])

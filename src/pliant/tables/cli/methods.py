@@ -23,7 +23,7 @@ def _facts(method: Method) -> list[Fact]:
         (method.name, method.summary),
         ("  tasks", ", ".join(method.tasks)),
         ("  rows", f"up to {method.max_rows}{how}"),
-        ("  grid", "; ".join(grid) or "no parameters to tune"),
+        ("  grid", "; ".join(grid) or "none: fitted with the defaults"),
         (f"  {source}", f"{method.source}{absent}"),
     ]
 

@@ -232,7 +232,7 @@ class TablePredictor:
 
     def _copied_columns(self, frame: pd.DataFrame, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ids and selected columns of a table; skip ids named like an output."""
-        ids = [each.name for each in self._schema.left_out if each.reason == "id"]
+        ids = [each.name for each in self._schema.left_out if each.reason in ("id", "many")]
         free = [name for name in ids if name in frame and name not in columns]
         names = dict.fromkeys([*free, *self._columns])
         if taken := [name for name in self._columns if name in columns]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -47,13 +46,6 @@ def _imported(package: str, name: str, **parameters: Any) -> Maker:
 _trees = partial(_imported, "sklearn.ensemble")
 
 
-def _boosting(
-    size: str, sizes: tuple[float, ...] = (7, 31), rounds: str = "n_estimators"
-) -> Mapping[str, tuple[float | str, ...]]:
-    """Return the grid for gradient boosting: learning rate, tree size, number of rounds."""
-    return {"learning_rate": (0.03, 0.1), size: sizes, rounds: (100, 300)}
-
-
 BASELINES: dict[str, Method] = {
     method.name: method
     for method in (
@@ -95,42 +87,42 @@ BASELINES: dict[str, Method] = {
         Method(
             "forest", "Random forest", SCIKIT, _trees("RandomForestClassifier", n_estimators=200),
             _trees("RandomForestRegressor", n_estimators=200),
-            {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
+            {}, 1_000_000,
             "200 randomised trees (100 for 20 000 or more rows)",
-            any_scale=True, many=(20_000, {"n_estimators": 100}), searched=False,
+            any_scale=True, many=(20_000, {"n_estimators": 100}),
         ),
         Method(
             "extra-trees", "Extra trees", SCIKIT,
             _trees("ExtraTreesClassifier", n_estimators=200, min_samples_leaf=2),
             _trees("ExtraTreesRegressor", n_estimators=200),
-            {"max_features": ("sqrt", 0.4, 1.0), "min_samples_leaf": (1, 4)}, 1_000_000,
+            {}, 1_000_000,
             "200 extremely randomised trees (100 for 20 000 or more rows)",
-            any_scale=True, many=(20_000, {"n_estimators": 100}), searched=False,
+            any_scale=True, many=(20_000, {"n_estimators": 100}),
         ),
         Method(
             "boosting", "Gradient boosting", SCIKIT, _trees("HistGradientBoostingClassifier"),
-            _trees("HistGradientBoostingRegressor"), _boosting("max_leaf_nodes", rounds="max_iter"),
-            1_000_000, "histogram-based gradient boosting", any_scale=True, searched=False,
+            _trees("HistGradientBoostingRegressor"), {}, 1_000_000,
+            "histogram-based gradient boosting", any_scale=True,
         ),
         Method(
             "xgboost", "XGBoost", "xgboost", XGBoostClassifier,
-            _imported("xgboost", "XGBRegressor", n_jobs=1), _boosting("max_depth", (3, 6)),
-            1_000_000, "gradient boosting from the package xgboost", package="xgboost",
-            any_scale=True, searched=False,
+            _imported("xgboost", "XGBRegressor", n_jobs=1), {}, 1_000_000,
+            "gradient boosting from the package xgboost", package="xgboost",
+            any_scale=True,
         ),
         Method(
             "lightgbm", "LightGBM", "lightgbm", _imported("lightgbm", "LGBMClassifier", **LIGHTGBM),
-            _imported("lightgbm", "LGBMRegressor", **LIGHTGBM), _boosting("num_leaves"),
-            1_000_000, "gradient boosting from the package lightgbm", package="lightgbm",
-            any_scale=True, searched=False,
+            _imported("lightgbm", "LGBMRegressor", **LIGHTGBM), {}, 1_000_000,
+            "gradient boosting from the package lightgbm", package="lightgbm",
+            any_scale=True,
         ),
         Method(
             "catboost", "CatBoost", "catboost",
             _imported("catboost", "CatBoostClassifier", **CATBOOST),
             _imported("catboost", "CatBoostRegressor", **CATBOOST),
-            {"learning_rate": (0.03, 0.1), "depth": (4, 6)}, 1_000_000,
+            {}, 1_000_000,
             "gradient boosting from the package catboost", package="catboost",
-            any_scale=True, searched=False,
+            any_scale=True,
         ),
         Method(
             "xrfm", "xRFM", "xrfm", None, XRFMRegressor,

@@ -1,8 +1,8 @@
 """The blend of a comparison: weights and scores from the stored predictions of its folds.
 
 The blend's score on a fold uses weights learned from the other folds of the same repeat, so it is
-unbiased like a method's score. With time-ordered rows, the weights use earlier folds only, and the
-first fold has no score. The final weights use all folds.
+unbiased like a method's score. With time-ordered rows, the weights use earlier folds only; in the
+first fold, the blend is LAB-RBF, or has equal weights without it. The final weights use all folds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.typing import Array, Indices
-from pliant.tables.comparison.blend import SMALLEST, blend_weights, extended_range
+from pliant.tables.comparison.blend import blend_weights, extended_range
 from pliant.tables.comparison.metrics import Metric, as_predictions
 from pliant.tables.comparison.protocol import DEFAULT, DUMMY, Place, Record
 from pliant.tables.comparison.standings import Cells, Standing, scores_of
@@ -66,6 +66,11 @@ class HeldOut:
         members = list(self.clipped(stacked, target))
         return blend_weights(members, target, classes=self.labels, trusted=self.trusted)
 
+    def weights_before(self) -> Array:
+        """Return weights that are learned from no fold: LAB-RBF alone, or equal ones."""
+        n = len(self.names)
+        return np.full(n, 1 / n) if self.trusted is None else np.eye(n)[self.trusted]
+
     def weights(self) -> dict[str, float]:
         """Return the positive weights from all folds by name, in descending order."""
         weights = self.weights_from(self.rows).tolist()
@@ -114,13 +119,17 @@ def learn_blend(
     scores, predicted = {}, []
     for place in common:
         others = [p for p in common if p[0] == place[0] and p != place]
-        others = [p for p in others if p < place] if ordered else others
-        # Without other folds, the weights are learned from this fold, which then has no score.
-        learned = others or [place]
-        seen = np.concatenate([y[p] for p in learned])
+        if ordered:
+            others = [p for p in others if p < place]
+        is_earliest = ordered and not others and len(common) > 1
+        if is_earliest:
+            weights = held_out.weights_before()
+        else:  # a fold without others, whose own rows give the weights, has no score
+            weights = held_out.weights_from(others or [place])
+        seen = np.concatenate([y[p] for p in others or [place]])
         values = held_out.clipped(held_out.values[place], seen)
-        predicted.append(np.tensordot(held_out.weights_from(learned), values, 1))
-        if others:
+        predicted.append(np.tensordot(weights, values, 1))
+        if others or is_earliest:
             predictions = as_predictions(predicted[-1], held_out.labels)
             scores[place] = {m.name: m.finite(y[place], predictions) for m in metrics}
     kept, means = _row_means([rows[p] for p in common], predicted)
@@ -137,14 +146,6 @@ def _row_means(rows: Sequence[Indices], values: Sequence[Array]) -> tuple[Indice
     np.add.at(sums, place_of, stacked)
     repeats = np.bincount(place_of).reshape(-1, *[1] * (stacked.ndim - 1))
     return kept, sums / repeats
-
-
-def losses_of(values: Array, y: npt.NDArray[Any], classes: npt.NDArray[Any] | None) -> Array:
-    """Return the squared error or the log loss of each row."""
-    if classes is None:
-        return np.asarray((values - y) ** 2)
-    true = values[np.arange(len(y)), np.searchsorted(classes, y)]
-    return -np.log(np.clip(true, SMALLEST, 1.0))
 
 
 def _in_common(records: Sequence[Record]) -> tuple[Indices, Array]:

@@ -144,7 +144,7 @@ def perform(sample: Sample, protocol: Protocol, method: Method, cell: Cell) -> R
             record = _finished(sample, protocol, method, cell)
             record["seconds"]["total"] = time.perf_counter() - start
         except MemoryError as error:
-            record = failed(cell, shortage(error))
+            record = failed(cell, shortage(error)) | {"crashed": True}
         except Exception as error:
             record = failed(cell, f"{type(error).__name__}: {error}")
     texts = dict.fromkeys(printable(" ".join(str(each.message).split()), 300) for each in caught)

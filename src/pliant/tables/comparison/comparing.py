@@ -58,7 +58,7 @@ process: others take seconds to start."""
 LATE = 0.8
 """Share of the budget after which no comparison begins."""
 
-NO_MODEL = "not in the blend, since its fit to all rows failed or did not end in time"
+NO_MODEL = "not in the blend, since it was not fitted to all rows in time"
 
 
 def compare(
@@ -109,7 +109,8 @@ def compare(
     groups : array-like of shape (n_samples,), optional
         Group labels; samples of the same group stay in the same fold.
     time : array-like of shape (n_samples,), optional
-        Times; test samples are later than all training samples.
+        Times, as numbers, dates or texts of these. No test sample is earlier than a training
+        sample.
     budget : float or None, default=300.0
         Time limit in seconds, including the final fit. It determines which fits run, but not
         their scores: one method after the other runs its folds, if they fit into the time left.
@@ -210,9 +211,9 @@ def fit(
     X, y, task, groups, metric, random_state, n_jobs
         As in `compare`; `groups` and `metric` require a budget.
     budget : float, optional
-        Time limit in seconds. If it does not suffice for a comparison, or the table has too few
-        rows for one, a warning says so, and the model is LAB-RBF, stopped early if necessary. None
-        fits LAB-RBF alone, without a limit.
+        Time limit in seconds. If it does not suffice for a comparison with LAB-RBF, or the table
+        has too few rows for one, a warning says so, and the model is LAB-RBF, stopped early if
+        necessary. None fits LAB-RBF alone, without a limit.
 
     Returns
     -------
@@ -255,7 +256,7 @@ def fit(
 class BudgetedFit:
     """The best model within a budget, and the comparison that found it.
 
-    `name` is "blend" or the name of a method. Without a comparison, `note` says why.
+    `name` is "blend" or the name of a method. If LAB-RBF has no score, `note` says why.
     """
 
     model: Any
@@ -283,25 +284,35 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
     first = fit_default(sample, protocol, budget)
     spent = time.monotonic() - start
     limit, given = math.inf if budget is None else budget, list[Record]()
-    if not problem and not _has_time_for_folds(
-        protocol.folds, spent, (limit - spent) * options.jobs
-    ):
-        protocol = replace(protocol, folds=min(protocol.folds, 3))
-        if spent < LATE * limit:
-            given = held_out_records(sample, protocol, first, at=spent)
-        if not given:
-            problem = (
-                f"a budget of {seconds(limit)} leaves no time for other methods, as LAB-RBF took "
-                f"{seconds(spent)}: a comparison needs a larger one"
-            )
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
-    if problem:
-        return alone
-    result = compare_sample(
-        sample, None, protocol, options, fitted={DEFAULT: first}, given=given, spent=spent
-    )
+    result: ComparisonResult | None = None
+    try:
+        if not problem and not _has_time_for_folds(
+            protocol.folds, spent, limit - spent, options.jobs
+        ):
+            protocol = replace(protocol, folds=min(protocol.folds, 3))
+            if spent < LATE * limit:
+                given = held_out_records(sample, protocol, first, at=spent)
+            if not given:
+                problem = (
+                    f"no time is left for other methods, as LAB-RBF took {seconds(spent)}: a "
+                    "comparison needs a larger budget"
+                )
+        if problem:
+            return replace(alone, note=problem)
+        result = compare_sample(
+            sample, None, protocol, options, fitted={DEFAULT: first}, given=given, spent=spent
+        )
+        result = _with_ready_members(result)
+        if result.interrupted:
+            raise KeyboardInterrupt
+        return _best_of(result, alone)
+    except KeyboardInterrupt:
+        raise Interrupted(result, partial(_best_of, result, alone)) from None
 
-    # The blend consists of the methods that are fitted to all rows by now.
+
+def _with_ready_members(result: ComparisonResult) -> ComparisonResult:
+    """Restrict the blend to methods that are fitted to all rows; give the others the reason."""
     ready = {} if result.source is None else result.source.fitted
     late = set() if result.held_out is None else result.held_out.weights().keys() - ready.keys()
     entries = [
@@ -312,20 +323,20 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
         )
         for each in result.methods
     ]
-    result = replace(result, methods=tuple(entries))
+    return replace(result, methods=tuple(entries))
 
-    def best() -> BudgetedFit:
-        compared = any(s.rank and s.method.name == DEFAULT for s in result.standings())
-        if result.best is None or not compared:
-            return replace(alone, result=result)
-        return BudgetedFit(result.best_estimator_, result.best, result)
 
-    try:
+def _best_of(result: ComparisonResult | None, alone: BudgetedFit) -> BudgetedFit:
+    """Return the recommended model, or LAB-RBF if there is no comparison with it."""
+    if result is None:
+        return alone
+    if not any(s.rank and s.method.name == DEFAULT for s in result.standings()):
+        note = "LAB-RBF has no score on all folds, so it is not compared with other methods"
         if result.interrupted:
-            raise KeyboardInterrupt
-        return best()
-    except KeyboardInterrupt:
-        raise Interrupted(result, best) from None
+            note = "the comparison was interrupted before LAB-RBF had a score on all folds"
+        return replace(alone, result=result, note=note)
+    assert result.best is not None
+    return BudgetedFit(result.best_estimator_, result.best, result)
 
 
 def _work(sample: Sample, protocol: Protocol) -> float:
@@ -335,13 +346,14 @@ def _work(sample: Sample, protocol: Protocol) -> float:
     return protocol.folds * sum(typical_seconds(method.name, n_rows) for method in methods)
 
 
-def _has_time_for_folds(folds: int, took: float, left: float) -> bool:
+def _has_time_for_folds(folds: int, took: float, left: float, jobs: int) -> bool:
     """Return True if LAB-RBF's folds take at most half of the time left.
 
     A fit to all rows took `took` seconds, and a fit in one of k folds takes about (k - 1) / k of
-    that. The other half is for other methods.
+    that. The first fold runs before the others. The other half is for other methods.
     """
-    return (folds - 1) * took <= 0.5 * left
+    rounds = 1 + math.ceil((folds - 1) / jobs)
+    return rounds * (folds - 1) / folds * took <= 0.5 * left
 
 
 def _no_comparison(sample: Sample, protocol: Protocol) -> str:

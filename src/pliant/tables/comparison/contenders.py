@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from pliant.core.estimators import BaseEstimator
 from pliant.core.text import one_line, printable, quoted, suggest
 from pliant.tables.comparison.baselines import BASELINES, available
-from pliant.tables.comparison.protocol import DUMMY, REFERENCE
+from pliant.tables.comparison.protocol import BLEND, DUMMY, REFERENCE
 from pliant.tables.registry import METHODS, Method
 
 SHOWN = 80
@@ -99,10 +99,8 @@ def _method_of(given: Any, taken: Collection[str]) -> Method:
             raise TypeError(
                 f"expected a string as the name in ('name', estimator), got {one_line(name, SHOWN)}"
             )
-        if name in METHODS | BASELINES:
-            raise ValueError(
-                f"{quoted(name)} is the name of a built-in method: choose another name"
-            )
+        if name in {*METHODS, *BASELINES, BLEND}:
+            raise ValueError(f"pliant has a method of the name {quoted(name)}: choose another name")
         return _as_method(estimator, printable(name, SHOWN))
     name = _class_name(given)
     numbered = (f"{name}-{number}" for number in range(2, len(taken) + 2))

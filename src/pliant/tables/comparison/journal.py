@@ -48,12 +48,13 @@ def key_of(sample: Sample, protocol: Protocol) -> str:
 
 
 def method_key(method: Method, task: str) -> str:
-    """Return a hash of a method's grid and its estimator with all settings."""
+    """Return a hash of a method's grid, its estimator with all settings, and its package."""
     try:
         learner = method.make_estimator(task, seed=0, n_rows=0)
     except (ValueError, ImportError):
         learner = None
-    return _hash([method.name, learner, method.grid, method.many, method.rough])
+    package = version(method.package) if method.package and learner is not None else ""
+    return _hash([method.name, learner, method.grid, method.many, method.rough, package])
 
 
 def _hash(value: Any) -> str:

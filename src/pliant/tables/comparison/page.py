@@ -350,8 +350,8 @@ def _protocol(result: Outcome) -> Content:
     )
     if sample.get("ordered"):
         folds = (
-            f"Rows are ordered in time. In each of {count(protocol.folds, 'fold')}, the test rows "
-            "are later than all training rows."
+            f"Rows are ordered in time. In each of {count(protocol.folds, 'fold')}, no test row "
+            "is earlier than a training row."
         )
     elif sample.get("groups"):
         folds += " Rows of the same group are in the same fold."

@@ -190,7 +190,8 @@ class Race:
             if cell is None:
                 break
             deadline = self._ends
-            if self._budget is not None and cell.place == self.protocol.places()[0]:
+            others = self._methods.keys() - self._cut.keys() - {cell.method, DUMMY}
+            if self._budget is not None and others and cell.place == self.protocol.places()[0]:
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self._budget))
             given = self.sample, self.protocol, self._methods[cell.method]
             where = None if deadline == inf else deadline, self._executor
@@ -227,6 +228,7 @@ class Race:
     def _fits(self, name: str) -> bool:
         """Return True if a method's folds and its fit to all rows fit into the time left."""
         begun = len(self._places_of(name)) > 1  # then a slow fold is no reason to stop
+        begun = begun and not (self._is_here and not self._missing(name))
         whole = self.members is not None and name not in self.fitted and not begun
         last = 1.25 * self._expected(name) if whole else 0.0
         return self._folds_take(name) + last <= self._left() or name == DUMMY

@@ -46,7 +46,7 @@ class Sample:
     groups : array of shape (n_samples,), optional
         Rows of the same group are never split between training and test.
     ordered : bool, default=False
-        True if rows are ordered in time, so that test rows are later than training rows.
+        True if rows are ordered in time, so that no test row is earlier than a training row.
     name, target : str
         Names of the table and the target.
     unlabeled : optional
@@ -121,7 +121,7 @@ class Sample:
         sample = cls(features, labels, kind, tuple(names), groups=groups, ordered=time is not None)
         if time is None:
             return sample
-        order = np.argsort(_column("time", time, n), kind="stable")
+        order = np.argsort(_times(time, n), kind="stable")
         return replace(sample, X=features[order], y=labels[order])
 
     @property
@@ -177,6 +177,25 @@ def check_column(name: str, shape: tuple[int, ...], n: int) -> None:
     if shape != (n,):
         hint = ": compare one target at a time" if name == "y" and len(shape) == 2 else ""
         raise ValueError(f"expected {name} of shape ({n},), got {shape}{hint}")
+
+
+def _times(values: Any, n: int) -> npt.NDArray[Any]:
+    """Convert n times to numbers or dates."""
+    check_collected("time", values)
+    column = np.asarray(values)
+    check_column("time", column.shape, n)
+    if column.dtype.kind in "OUS":
+        for kind in (np.float64, "datetime64[ns]"):
+            try:
+                column = column.astype(kind)
+            except (TypeError, ValueError):
+                continue
+            break
+        else:
+            raise ValueError(f"expected numbers or ISO dates in time, got {quoted(column[0])}")
+    if not np.isfinite(column).all():
+        raise ValueError("expected finite values in time, got nan, inf or a missing date")
+    return column
 
 
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:

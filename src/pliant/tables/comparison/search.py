@@ -109,8 +109,6 @@ def search(
     size = len(ParameterGrid(grid))
     if size == 1:
         return {name: values[0] for name, values in grid.items()}
-    if not method.searched:
-        return {}
     n_folds = inner_count(sample, rows, protocol)
     if n_folds < 2:
         raise ValueError("tuning requires at least 4 rows, and 2 rows of each class")

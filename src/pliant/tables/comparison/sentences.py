@@ -83,18 +83,21 @@ def _claim(result: Outcome) -> str:
     best, metric, expected = result.best, result.metric, result.expected
     if best is None:
         advice = "" if result.budget is None else "; a larger budget may help"
-        return f"no method finished a fold, so none can be recommended{advice}"
+        others = {s.method.name for s in result.standings() if s.folds} - {DUMMY}
+        problem = "the methods have no fold in common" if others else "no method finished a fold"
+        return f"{problem}, so none can be recommended{advice}"
     digits = decimals([expected.mean], [None])
     ends = interval_text(expected, digits)
     around = f" ({ends})" if ends else ""
     score = f"{metric.title} {fixed(expected.mean, digits)}{around} on held-out rows"
-    if best != BLEND:
-        title = next(entry.title for entry in result.methods if entry.name == best)
-        return f"predict with {title}: {score}"
     single = result.best_single
     assert single is not None
     assert single.mean is not None
     other = f"best single method {single.method.title} {fixed(single.mean, digits)}"
+    if best != BLEND:
+        title = next(entry.title for entry in result.methods if entry.name == best)
+        text = f"predict with {title}: {score}"
+        return text if single.method.name == best else f"{text}; {other}"
     if expected.mean is None:  # weights and scores need different folds
         return f"predict with the blend; its score requires a second fold; {other}"
     ahead = single.mean - expected.mean
@@ -151,8 +154,8 @@ def next_steps(result: Outcome) -> str:
         return f"A larger budget would run the missing folds of {listed(open_, len(open_))}."
     repeats = {record["repeat"] for record in result.records}
     if len(repeats) < result.protocol.repeats:
-        return "All methods have all folds; a larger budget would repeat them with new folds."
-    return "All methods have all folds of all repeats; a larger budget would add nothing."
+        return "All folds have run; a larger budget would repeat them with new folds."
+    return "All folds of all repeats have run; a larger budget would add nothing."
 
 
 def history_text(result: Outcome) -> str:

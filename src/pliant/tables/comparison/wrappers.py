@@ -19,7 +19,7 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         n_estimators: int = 100,
-        learning_rate: float = 0.1,
+        learning_rate: float = 0.3,
         max_depth: int = 6,
         random_state: int | None = None,
     ) -> None:

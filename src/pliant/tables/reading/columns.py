@@ -284,6 +284,8 @@ Missing: TypeAlias = Literal["impute", "error"]
 MIN_ROWS = 20
 """Columns with at most this many rows or distinct values are never constant, free text or ids."""
 
+MOST_CATEGORIES = 50_000
+
 MIN_SHARE = 0.9
 """Minimum share of distinct values for an id column, of dates for a date column (other text is an
 error), and of number-like values for a note."""
@@ -316,14 +318,14 @@ class LeftOut:
     ----------
     name : str
         The column name.
-    reason : {"id", "constant", "empty"}
+    reason : {"id", "many", "constant", "empty"}
         Why the column is left out.
     number : str, default=""
         A text of an id that looks like a number, if most of its texts do.
     """
 
     name: str
-    reason: Literal["id", "constant", "empty"]
+    reason: Literal["id", "many", "constant", "empty"]
     number: str = ""
 
     @property
@@ -512,8 +514,9 @@ class ColumnProfile:
         def average(measure: Callable[[str], float]) -> float:
             return sum(times * measure(text) for text, times in counts.items()) / known
 
-        many = distinct > 50_000  # maximum number of categories
-        unique = distinct > max(MIN_ROWS, MIN_SHARE * known) or many
+        many = distinct > MOST_CATEGORIES
+        differ = distinct > max(MIN_ROWS, MIN_SHARE * known)
+        unique = differ or many
         # free text: over 30 % of the cells are distinct, with at least three words on average
         varied = distinct > max(MIN_ROWS, 0.3 * known) or many
         free = (varied and average(lambda t: len(t.split())) >= 3.0) or (unique and self.keep)
@@ -521,7 +524,7 @@ class ColumnProfile:
         marked = next((text for text in counts if np.isnan(parse_float(text))), first)
         if unique and not free:
             numbers = average(lambda t: LIKE_NUMBER.match(t) is not None) > MIN_SHARE
-            return LeftOut(self.name, "id", marked if numbers else "")
+            return LeftOut(self.name, "id" if differ else "many", marked if numbers else "")
 
         def looks_like_number(text: str) -> bool:
             number = read_numeral(text)

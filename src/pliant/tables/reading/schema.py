@@ -17,6 +17,7 @@ from pliant.core.parameters import check_choice
 from pliant.core.text import count, quoted
 from pliant.core.typing import Array
 from pliant.tables.reading.columns import (
+    MOST_CATEGORIES,
     TEXT_WIDTH,
     Column,
     ColumnProfile,
@@ -441,6 +442,7 @@ def describe_left_out(left_out: Sequence[LeftOut]) -> str:
     """Return the names of the columns left out, grouped by reason."""
     reasons = {
         "id": "a different value in nearly every row",
+        "many": f"more than {MOST_CATEGORIES} different values",
         "constant": "the same value in all rows",
         "empty": "no values",
     }
