@@ -245,6 +245,17 @@ def test_no_penalty_is_chosen_from_a_path_that_the_time_limit_ends(monkeypatch):
     assert model.score(X, Y) > 0.8
 
 
+def test_two_classes_with_many_coefficients_have_one_column(monkeypatch):
+    rng = np.random.default_rng(0)
+    F, codes = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    given = F, np.eye(2)[codes], None, np.array([1.0])
+    expected = [*logistic.logistic_steps(*given)]
+    monkeypatch.setattr(logistic, "MANY_COEFFICIENTS", 1)
+    found = [*logistic.logistic_steps(*given)]
+    assert found[-1][0].shape == (3, 1)
+    np.testing.assert_allclose(found[-1][0], expected[-1][0], atol=1e-6)
+
+
 def test_class_without_rows_has_small_probabilities():
     y = labels(2)
     ((W, intercept),) = logistic.logistic_path(F, np.eye(3)[y], None, np.array([1.0]))

@@ -274,6 +274,28 @@ def test_sample_depends_only_on_rows_and_seed():
     assert share["low"] == pytest.approx(np.mean(rare == "low"), abs=0.02)
 
 
+@pytest.mark.usefixtures("sampled")
+def test_rare_classes_have_their_share_in_the_sample():
+    """All five rows of a class of 900 are drawn, and count as one."""
+    rare = np.where(np.arange(900) >= 895, "rare", LABELS)
+    for weights in (None, WEIGHTS):
+        lazy = None if weights is None else partition(weights, 450)
+        drawn = collection.draw_sample(
+            partition(X, 450), partition(rare, 450), lazy, seed=0, encoder=lambda labels: None
+        )  # fmt: skip
+        before, after = drawn.sample.rows, drawn.with_shares().sample.rows
+        used = rare if weights is None else rare[weights > 0]
+        here = after.y == "rare"
+        share = len(after.y) * np.mean(used == "rare")
+        own = np.ones(len(after.y)) if weights is None else before.weights
+        np.testing.assert_allclose(after.weights[~here], own[~here])
+        np.testing.assert_allclose(after.weights[here], own[here] * share / here.sum())
+    common = collection.draw_sample(
+        partition(X, 450), partition(LABELS, 450), None, seed=0, encoder=lambda labels: None
+    )
+    assert common.with_shares().sample.rows.weights is None
+
+
 # Lazy predictions
 
 

@@ -25,6 +25,7 @@ from pliant.methods.lab_rbf import (
 from pliant.methods.lab_rbf.dense import Choice, Search, Trial, best_weight
 from pliant.methods.lab_rbf.gram import DenseGram
 from pliant.methods.lab_rbf.members import LABRBFMember
+from pliant.methods.lab_rbf.table import Table
 from tests.methods.lab_rbf.building import build
 from tests.reference import naive_dense, naive_local
 
@@ -937,12 +938,13 @@ def test_refit_regressors_have_the_new_rows_as_centres(force, monkeypatch, metri
         np.testing.assert_allclose(member.expand(NEW), expected, rtol=0, atol=1e-9)
 
 
-def test_a_refit_to_the_same_rows_changes_nothing(force):
+@pytest.mark.parametrize("weights", [WEIGHTS, np.full(70, 100.0)], ids=["different", "equal"])
+def test_a_refit_to_the_same_rows_changes_nothing(force, weights):
     for learner, y in ((regress, TWO), (classify, CLASSES)):
         force(CHOICES[3])
-        model = learner().fit(X, y, WEIGHTS)
+        model = learner().fit(X, y, weights)
         before = [member.expand(NEW) for member in model.members_]
-        model.refit_coefficients(X, y, WEIGHTS)
+        model.refit_coefficients(X, y, weights)
         for member, expected in zip(model.members_, before, strict=True):
             atol = 1e-9 * np.abs(expected).max()
             np.testing.assert_allclose(member.expand(NEW), expected, rtol=0, atol=atol)
@@ -958,6 +960,7 @@ def test_a_refit_classifier_keeps_its_centres(force):
 
 def test_logistic_regressions_of_many_rows_use_random_ones(monkeypatch):
     monkeypatch.setattr(classifier, "LOGISTIC_ROWS", 50)
+    monkeypatch.setattr(classifier, "CLASS_ROWS", 3)
     fitted, fit = [], classifier.logistic_fit
 
     def fit_and_record(basis, points, *args):
@@ -972,6 +975,26 @@ def test_logistic_regressions_of_many_rows_use_random_ones(monkeypatch):
         rows = np.flatnonzero((X[:, None] == points).all(axis=2).any(axis=1))
         assert len(points) == len(rows) == 50
         assert len(np.unique(np.diff(rows))) > 1  # not every k-th row
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_logistic_regressions_of_many_rows_use_some_of_each_class(weighted, monkeypatch):
+    """Random rows lack the rare class, and the weights keep its share."""
+    monkeypatch.setattr(classifier, "CLASS_ROWS", 3)
+    codes = np.digitize(Y, [0.0])
+    random = Table(X, Y, np.arange(70)).random_rows(20)
+    rare = np.setdiff1d(np.arange(70), random)[:3]
+    codes[rare] = 2
+    signs = np.where(codes[:, None] == np.arange(3), 1.0, -1.0)
+    table = Table(X, signs, np.arange(70), WEIGHTS if weighted else None)
+    rows = classifier._rows_of_all_classes(table, 20)
+    assert len(rows) == 23
+    assert np.isin(rare, rows.numbers).all()
+    own = WEIGHTS[rows.numbers] if weighted else np.ones(23)
+    expected = np.where(codes[rows.numbers] == 2, 3 * (20 / 70) / 3, 1.0) * own
+    np.testing.assert_allclose(rows.weights, expected)
+    np.testing.assert_array_equal(rows.Y, signs[rows.numbers])
+    np.testing.assert_array_equal(classifier._rows_of_all_classes(table, 70).numbers, np.arange(70))
 
 
 def test_fits_of_many_rows_use_some_of_them(force, monkeypatch):

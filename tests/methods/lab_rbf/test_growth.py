@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pliant import LABRBFAlgorithm, LABRBFClassifier, LABRBFRegressor
+from pliant.exceptions import SampleWeightWarning
 from pliant.methods.lab_rbf import collection, constants
 from pliant.methods.lab_rbf.table import Table
 
@@ -147,6 +148,28 @@ def test_class_weight_multiplies_sample_weight(class_weight):
         np.testing.assert_allclose(*probabilities, atol=1e-12)
         weighted.refit_coefficients(points, labels, weight)
         plain.refit_coefficients(points, labels, own)
+
+
+def test_balanced_weights_of_a_refit_need_no_row_of_each_class():
+    points, labels = X[:200], np.array([*"abc"])[np.digitize(y[:200], np.quantile(y, [0.3, 0.6]))]
+    model = LABRBFClassifier(20, **QUICK, class_weight="balanced").fit(points, labels)
+    some = labels != "c"
+    probability = model.refit_coefficients(points[some], labels[some]).predict_proba(points)
+    assert probability.shape == (200, 3)
+    assert np.isfinite(probability).all()
+
+
+def test_class_weights_that_delete_a_class_are_refused():
+    refused = pytest.raises(ValueError, match="rows of class 'low' have less than 1e-9")
+    with pytest.warns(SampleWeightWarning, match="below 1e-9 times"), refused:
+        LABRBFClassifier(class_weight={"high": 1e4, "low": 1e-6}).fit(X, LABELS)
+
+
+def test_learned_centres_remain_if_fewer_are_grown(grows):
+    model = LABRBFRegressor(**QUICK, n_support=600).fit(X, y)
+    learned = model.members_[0].kernel_.centres
+    model.set_params(n_support="auto", warm_start=True).fit(X, y)
+    np.testing.assert_array_equal(model.members_[0].kernel_.centres, learned)
 
 
 @pytest.mark.parametrize("class_weight", ["even", {"high": 0.0, "low": 1.0}, 3])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pliant import AsymmetricKernelRidge
+from pliant import AsymmetricKernelRidge, LABRBFRegressor
 from pliant.methods.lab_rbf import kernel as lab_rbf_kernel
 from pliant.methods.lab_rbf.kernel import PROFILES, WARPS, LocalRBFKernel, Warp
 from tests.reference import naive_local as naive
@@ -162,3 +162,13 @@ def test_range_over_several_blocks(kind):
     u = Warp.learn(X, kind)(X)
     assert u.max() == pytest.approx(1.0, abs=1e-9)
     assert u.argmax() // 3 == len(X) - 1
+
+
+def test_symmetric_kernel_of_members_with_different_profiles():
+    X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
+    options = {"n_support": 8, "max_iter": 3, "dense": False, "transforms": None, "random_state": 0}
+    model = LABRBFRegressor(**options, n_members=1, profile="gaussian").fit(X, X[:, 0])
+    model.set_params(n_members=2, profile="matern32", warm_start=True).fit(X, X[:, 0])
+    assert [member.kernel_.profile for member in model.members_] == ["gaussian", "matern32"]
+    K = model.symmetric_kernel_(X, X)
+    np.testing.assert_allclose(K, K.T, atol=1e-12)

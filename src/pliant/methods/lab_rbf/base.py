@@ -333,4 +333,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         """Store the members with new coefficients."""
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
         solved, self._held_out = zip(bases, coefficients, strict=True), None
-        self.members_ = [LABRBFMember.build(basis, each, points) for basis, each in solved]
+        few = points[:: max(1, len(points) // constants.DENSE_SLOPE_ROWS)]
+        self.members_ = [
+            LABRBFMember.build(basis, each, few if basis.objective_ == "dense" else points)
+            for basis, each in solved
+        ]

@@ -29,7 +29,12 @@ from pliant.core.validation import (
     validate_data,
 )
 from pliant.methods.lab_rbf.base import BaseLABRBF
-from pliant.methods.lab_rbf.constants import LOGISTIC_ALPHAS, LOGISTIC_ROWS, SINGLE_ALPHA
+from pliant.methods.lab_rbf.constants import (
+    CLASS_ROWS,
+    LOGISTIC_ALPHAS,
+    LOGISTIC_ROWS,
+    SINGLE_ALPHA,
+)
 from pliant.methods.lab_rbf.kernel import Warp
 from pliant.methods.lab_rbf.members import (
     Coefficients,
@@ -138,11 +143,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         state = self._warm_start_state()
         forget_fit(self)
         check_parameters(self)
-        encode, encoder = self._encode_arrays, self._label_encoder
-        seed, relative = self.random_state, self.alpha == "auto"
-        table, _ = build_table(
-            X, y, sample_weight, encode, seed=seed, encoder=encoder, relative=relative
-        )
+        table, _ = self._build_table(X, y, sample_weight, self._encode_arrays)
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
@@ -187,11 +188,22 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        encode, encoder = partial(self._encode_arrays, refit=True), self._label_encoder
-        table, _ = build_table(X, y, sample_weight, encode, seed=self.random_state, encoder=encoder)
+        table, _ = self._build_table(X, y, sample_weight, partial(self._encode_arrays, refit=True))
         members = self._widened(table)
         self._store_refit(table, members, _logistic_fits(members, table))
         return self
+
+    def _build_table(self, X: Any, y: Any, sample_weight: Any, encode: Any) -> Any:
+        return build_table(
+            X,
+            y,
+            sample_weight,
+            encode,
+            seed=self.random_state,
+            encoder=self._label_encoder,
+            relative=self.alpha == "auto",
+            balanced=self.class_weight == "balanced",
+        )
 
     def _encode_arrays(
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False
@@ -208,11 +220,17 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         else:
             self.classes_, _ = class_codes(y)
         if self.class_weight is not None:
-            factors = class_factors(self.class_weight, self.classes_, y)
-            weights = weights * factors[np.searchsorted(self.classes_, y)]
+            known = np.unique(y) if self.class_weight == "balanced" else self.classes_
+            factors = class_factors(self.class_weight, known, y)
+            weights = weights * factors[np.searchsorted(known, y)]
         elif sample_weight is None:
             weights = None
         table = Table.from_arrays(X, _encode_labels(self.classes_, y), weights)
+        if len(lost := np.setdiff1d(y, y[table.numbers])):
+            raise ValueError(
+                f"expected class weights of similar size, got {self.class_weight!r}: rows of class "
+                f"{plain(lost[0])!r} have less than 1e-9 of the largest weight"
+            )
         table = replace(table, numbers=used[table.numbers])
         if refit:
             return table, None
@@ -349,11 +367,35 @@ def _encode_labels(classes: npt.NDArray[Any], y: npt.NDArray[Any]) -> Array:
 def _logistic_fits(
     bases: Sequence[LearnedBasis], table: Table, deadline: Deadline | None = None
 ) -> list[Coefficients]:
-    """Fit the coefficients of each basis by logistic regression on `LOGISTIC_ROWS` rows at most."""
+    """Fit the coefficients of each basis by logistic regression on about `LOGISTIC_ROWS` rows."""
     is_over = None if deadline is None else (lambda: deadline.is_over)
-    rows = table.rows(table.random_rows(LOGISTIC_ROWS))
+    rows = _rows_of_all_classes(table, LOGISTIC_ROWS)
     indicators, X = class_indicators(rows.Y), np.asarray(rows.X, dtype=np.float64)
     return [logistic_fit(basis, X, indicators, rows.weights, is_over) for basis in bases]
+
+
+def _rows_of_all_classes(table: Table, limit: int) -> Table:
+    """Return all rows, or `limit` random ones, with some of each class.
+
+    Rows of a class of which few are drawn are replaced by its first rows. Weights keep the share
+    of the class.
+    """
+    chosen = table.random_rows(limit)
+    if len(chosen) == len(table):
+        return table.rows(chosen)
+    codes = class_indicators(table.Y).argmax(axis=1)
+    sizes = np.bincount(codes)
+    factors = np.ones(len(sizes))
+    drawn = np.bincount(codes[chosen], minlength=len(sizes))
+    for k in np.flatnonzero(drawn < np.minimum(CLASS_ROWS, sizes)):
+        first = np.flatnonzero(codes == k)[:CLASS_ROWS]
+        factors[k] = sizes[k] * (limit / len(table)) / len(first)
+        chosen = np.concatenate([chosen[codes[chosen] != k], first])
+    rows = table.rows(np.sort(chosen))
+    if (factors == 1.0).all():
+        return rows
+    weights = factors[codes[np.sort(chosen)]]
+    return replace(rows, weights=weights if rows.weights is None else weights * rows.weights)
 
 
 def _held_out_probabilities(

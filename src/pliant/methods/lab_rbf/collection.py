@@ -81,6 +81,19 @@ class DrawnSample(NamedTuple):
             return X, y, weights
         return load("pandas").DataFrame(X, columns=self.rows.columns), y, weights
 
+    def with_shares(self) -> DrawnSample:
+        """Weight the rows of rare classes, of which more are drawn than their share."""
+        (X, y, weights), all_rows = self.sample.rows, self.rows
+        used = all_rows.y if all_rows.weights is None else all_rows.y[all_rows.weights > 0]
+        sizes, drawn = (np.unique(labels, return_counts=True)[1] for labels in (used, y))
+        shares = len(y) * sizes / len(used)
+        factors = np.where(drawn > shares + 1.0, shares / drawn, 1.0)
+        if (factors == 1.0).all():
+            return self
+        own = factors[np.unique(y, return_inverse=True)[1]]
+        rows = DaskBlock(X, y, own if weights is None else own * weights)
+        return self._replace(sample=self.sample._replace(rows=rows))
+
     def attach_rows(self, table: Table, reserved: Table | None) -> DaskTable:
         """Attach all rows except the `reserved` ones to the table of the sample."""
         numbers, weights, Y = self.sample.numbers, self.rows.weights, self.encode(self.rows.y)
@@ -114,11 +127,13 @@ def build_table(
     seed: Any,
     encoder: Callable[[Any], Encode] | None = None,
     relative: bool = False,
+    balanced: bool = False,
 ) -> tuple[Table, Table | None]:
     """Build the tables of the training rows and the calibration rows of arrays or a collection.
 
     `encode_arrays` validates arrays and splits them; for the others, see `draw_sample`. Automatic
     penalties are proportional to the mean weight: only the ratios of the weights matter then.
+    Unless the class weights are `balanced`, the classes of a sample have their shares.
     """
     if not is_collection(X):
         table, reserved = encode_arrays(X, y, sample_weight)
@@ -126,6 +141,8 @@ def build_table(
     if y is None:
         raise ValueError("expected targets y for the Dask collection X, got None")
     drawn = draw_sample(X, y, sample_weight, seed=seed, encoder=encoder, relative=relative)
+    if encoder is not None and not balanced:
+        drawn = drawn.with_shares()
     table, reserved = encode_arrays(*drawn.arrays)
     return drawn.attach_rows(table, reserved), reserved
 

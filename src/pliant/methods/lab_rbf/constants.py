@@ -45,6 +45,7 @@ JITTER = 1e-9  # Fraction of the mean diagonal of F'F added to lam for the Chole
 BANDWIDTH_ROWS = 3000  # Training rows for the bandwidths,
 COEFFICIENT_ROWS = 200_000  # for the coefficients,
 LOGISTIC_ROWS = 20_000  # and for those of logistic regressions.
+CLASS_ROWS = 20  # Minimum number of rows of each class for these, if there are as many.
 SCREENING_ROWS = 1000  # Rows for the importances of the features, and for probes.
 HELD_OUT_ROWS = 10_000  # Held-out rows per member.
 SLOPE_ROWS = 1000  # Rows over which slopes are averaged.

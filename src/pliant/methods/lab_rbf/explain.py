@@ -48,7 +48,7 @@ class LABRBFExplanation(Tabular):
     constant : float or array of shape (n_outputs,)
         Weighted mean of the intercepts of the members.
     nearest : array of int of shape (n_samples, n_nearest)
-        Support points with the largest kernel values, in decreasing order, as positions in
+        Support points at the smallest distances, in increasing order, as positions in
         ``support_``, ``support_vectors_`` and ``support_relevance_``. A sample may be a support
         point of several members.
     rows : array of int of shape (n_samples, n_nearest)

@@ -113,7 +113,7 @@ def logistic_steps(
             yield Q @ V, intercept
         return
     A, weight = np.hstack([F, np.ones((n, 1))]), np.ones(n) if weights is None else weights
-    if A.shape[1] * k > MANY_COEFFICIENTS:
+    if k > 2 and A.shape[1] * k > MANY_COEFFICIENTS:
         yield from _steps_of_many_classes(A, indicators, weight, penalties, is_over)
         return
     W = np.zeros((A.shape[1], 1 if k == 2 else k))

@@ -187,7 +187,8 @@ class FitState(NamedTuple):
 class HeldOut(NamedTuple):
     """Predictions of rows by the members that held them out.
 
-    They are numbers of shape (n, n_outputs), or probabilities of shape (n, n_classes).
+    In regression, their errors are scaled to the size of those of all members together. They are
+    numbers of shape (n, n_outputs), or probabilities of shape (n, n_classes).
     """
 
     rows: Indices  # row numbers in the training data

@@ -75,9 +75,9 @@ class LABRBFModel(BaseEstimator):
     objective_history_ : list of arrays
         Objective of each member after each step, over all stages.
     feature_relevance_ : array of shape (n_features,)
-        Relevance of each feature; the sum is 1. It is proportional to the mean squared change of f
-        when the feature is permuted among at most 200 training points, relative to the variance of
-        each output of f.
+        Relevance of each feature; the sum is 1, or 0 for a constant f. It is proportional to the
+        mean squared change of f when the feature is permuted among at most 200 training points,
+        relative to the variance of each output of f.
     feature_importances_ : array of shape (n_features,)
         The relevance, under the name that `sklearn.feature_selection` reads.
     feature_relevance_spread_ : array of shape (n_features,)
@@ -211,7 +211,8 @@ class LABRBFModel(BaseEstimator):
         """
         groups: dict[bytes, list[tuple[LocalRBFKernel, float]]] = {}
         for k, (member, weight) in enumerate(zip(self.members_, self.weights_, strict=True)):
-            key = b"%d" % k if member.objective_ == "dense" else member.warp_.key()
+            key = member.warp_.key() + member.kernel_.profile.encode()
+            key = b"%d" % k if member.objective_ == "dense" else key
             if weight > 0:
                 groups.setdefault(key, []).append((member.kernel_, float(weight)))
         kernels, weights = [], []
@@ -320,7 +321,8 @@ class LABRBFModel(BaseEstimator):
         """Compute each point's distance to the nearest support point, scaled by the bandwidths.
 
         The distance is min_i |theta_i o (t - c_i)| over the local members. At distance 2, the
-        Gaussian is 0.02; farther away, predictions approach the linear part or the mean.
+        Gaussian is 0.02. Farther away, predictions approach the linear part or the mean, as far as
+        the limits of the features allow: beyond ``limits_``, predictions are those at the limits.
 
         Parameters
         ----------

@@ -200,7 +200,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         The coefficients of each local member minimise the ridge objective with its ``alpha_``, in
         one pass over at most 200 000 samples; its support points stay. The new samples become the
         support points of the dense members. Any calibration of the intervals becomes invalid and is
-        deleted; call `calibrate` again.
+        deleted; call `calibrate` again. Without a calibration, intervals keep the held-out errors
+        of the previous fit.
 
         Parameters
         ----------
@@ -212,8 +213,10 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        encode = partial(self._encode_arrays, refit=True)
-        table, _ = build_table(X, y, sample_weight, encode, seed=self.random_state)
+        encode, relative = partial(self._encode_arrays, refit=True), self.alpha == "auto"
+        table, _ = build_table(
+            X, y, sample_weight, encode, seed=self.random_state, relative=relative
+        )
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None

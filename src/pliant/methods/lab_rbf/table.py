@@ -130,7 +130,8 @@ class Table:
         rows = self.random_rows(constants.COEFFICIENT_ROWS)
         parts = Parallel(n_jobs=threads, require="sharedmem", return_as="generator")(
             delayed(_sum_block)(summand, self, rows[block])
-            for block in row_blocks(self.n_rows, width, BLOCK_ENTRIES)
+            # a block has at least as many rows as the matrix of its sum
+            for block in row_blocks(self.n_rows, width, max(BLOCK_ENTRIES, width * width))
         )
         return reduce(add_sums, parts)
 

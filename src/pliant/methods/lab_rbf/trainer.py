@@ -533,7 +533,8 @@ def _learn_metrics(
 
     One is the median over the centres of theta^2. The other is the mean over points of the outer
     product of the gradient of f (Trivedi, Wang, Kpotufe and Shakhnarovich 2014), with its trace. If
-    there are more features than gradients, it is singular, and the first one takes its place.
+    there are more features than gradients, it is singular, and the first one takes its place; also
+    with more than 1000 features, for which it takes long.
     """
     s, C = stage.log_squares, start.centres
     squares = np.exp(np.median(s, axis=0))
@@ -541,7 +542,7 @@ def _learn_metrics(
     a = _coefficients(objective, s, np.array([stage.alpha]))[0]
     c, v = a[: len(C)], a[len(C) :] if start.settings.linear else np.zeros((C.shape[1], a.shape[1]))
     W, u = np.exp(s), start.rows.X[:n_rows]
-    if u.shape[1] > len(u) * a.shape[1]:
+    if u.shape[1] > min(len(u) * a.shape[1], 1000):
         return Metrics(metric, metric)
     profile = PROFILES[start.settings.profile]
     D = np.maximum(point_products(u) @ centre_products(W, C).T, 0.0)
@@ -629,7 +630,7 @@ def _grow(
     drawn = start.rng.choice(len(table), min(n_grown, len(table)), replace=False)
     points = np.vstack([kernel.centres, table.points(drawn)])
     distinct = np.sort(np.unique(points, axis=0, return_index=True)[1])
-    new = distinct[distinct >= m][: n_grown - m]
+    new = distinct[distinct >= m][: max(0, n_grown - m)]
     nearest = kernel.squares(points[new]).argmin(axis=1)
     theta = np.vstack([kernel.bandwidths, kernel.bandwidths[nearest]])
     centres = np.vstack([kernel.centres, points[new]])
