@@ -210,6 +210,12 @@ def test_a_row_number_names_one_of_several_equal_points():
         np.testing.assert_array_equal(rule(neighbors, gram), [0, 1, 0, 0])
 
 
+def test_diagonal_entries_of_single_precision_are_equal():
+    gram = np.eye(3) + np.diag([0.0, 1e-7, -1e-7])
+    neighbors = GramNeighbors(Precomputed(gram), np.arange(3.0)[:, None])
+    np.testing.assert_array_equal(nearest(neighbors, np.arange(3.0)[:, None]), [0, 1, 2])
+
+
 def test_neighbors_by_a_gram_need_equal_diagonal_entries():
     gram = np.diag([1.0, 1.0, 2.0])
     said = "equal diagonal entries, got entries from 1 to 2: .* use extension='none', or normalise"

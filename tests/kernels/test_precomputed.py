@@ -54,6 +54,17 @@ def test_row_numbers_must_be_those_of_training_points(number):
             call()
 
 
+def test_a_fitted_model_does_not_depend_on_the_users_matrix():
+    labels = np.array([0, 1, 0, 1, 0, 1])
+    for model in (SCGLogDetLearner("precomputed", strength=10.0), DANKClassifier("precomputed")):
+        gram = GRAM.copy()
+        model.fit(gram, labels)
+        predict = getattr(model, "transform", None) or model.decision_function
+        expected = predict(ROWS)
+        gram *= 2.0
+        np.testing.assert_array_equal(predict(ROWS), expected)
+
+
 def test_a_clone_shares_the_matrix():
     assert clone(kernel).gram is GRAM
     assert clone(kernel) is not kernel

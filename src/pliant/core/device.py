@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pliant.core.exponential import exponentials
 from pliant.core.typing import Array
 
 if TYPE_CHECKING:
@@ -55,10 +54,6 @@ class Device:
         """Return an uninitialised array on this device."""
         place = {} if self.name is None else {"device": self.name}
         return self.xp.empty(shape, dtype=self.dtype, **place)
-
-    def exponentials(self, values: Any) -> Any:
-        """Replace values by exp(min(values, 0)) and return them."""
-        return exponentials(values) if self.name is None else values.clamp_(max=0.0).exp_()
 
 
 def get_device(name: Any, dtype: str) -> Device:

@@ -1,16 +1,20 @@
 """DANK in parts: solutions against generic solvers, predictions and parallel fits."""
 
 import pickle
+from contextlib import nullcontext
 
 import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from pliant import DANKClassifier, DANKRegressor, KMeansPartition, KNPLClassifier, TKLClassifier
+from pliant.core.progress import Status
 from pliant.kernels import Gaussian
 from pliant.methods import HadamardKernel, PartitionedKernel
+from pliant.methods.dank import parts
 from pliant.persistence import load, save
 from tests.methods.dank.test_dank import classification, regression
 from tests.reference import conic
@@ -100,6 +104,24 @@ def test_automatic_eta_is_the_squared_norm_of_all_plain_solutions(kind):
     assert model.objective_ == pytest.approx(given.objective_, rel=1e-8)
     assert model.n_iter_ > plain.n_iter_
     np.testing.assert_array_equal(model.part_labels_, given.part_labels_)
+
+
+@pytest.mark.parametrize(("gap", "told"), [(0.001, False), (0.2, True)])
+def test_a_part_that_stops_early_is_told_only_if_the_gap_of_all_is_large(gap, told, monkeypatch):
+    """All parts reach their limit of steps, and the sum of the gaps decides."""
+    solve_part = parts.solve_part
+
+    def stop_early(*given, **options):
+        result = solve_part(*given, **options)
+        return result._replace(gap=gap, status=Status.MAX_ITER.name)
+
+    monkeypatch.setattr(parts, "solve_part", stop_early)
+    model = classifier(2, tol=0.01)
+    X, y = classification(n=60)
+    warned = pytest.warns(ConvergenceWarning, match="parts stopped early")
+    with warned if told else nullcontext():
+        model.fit(X, y)
+    assert model.dual_gap_ == pytest.approx(2 * gap)
 
 
 def test_predictions_use_the_part_of_the_nearest_centre():

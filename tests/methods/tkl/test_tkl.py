@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC, SVR
 
 from pliant import C_path, GKLClassifier, GKLRegressor, KMeansPartition, TKLClassifier, TKLRegressor
+from pliant.core.progress import HAS_CALLBACKS
 from pliant.exceptions import ModelFileError
 from pliant.methods.summary import summarize
 from pliant.methods.svm.parts import kmeans_partition
@@ -544,6 +545,38 @@ def test_pure_parts_single_rows_multiclass_and_weights(few_rows_for_p):
     other = TKLRegressor(**PARTS).fit(POINTS[used], TARGET[used])
     np.testing.assert_allclose(one.predict(AWAY), other.predict(AWAY), rtol=1e-9)
     np.testing.assert_array_equal(one.support_, np.flatnonzero(used)[other.support_])
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.1, 0.5])
+def test_parts_reach_the_tolerance_of_a_small_optimum(scale):
+    X = np.random.default_rng(0).uniform(size=(80, 5))
+    model = TKLRegressor(partition=KMeansPartition(3), scale_target=False, epsilon=1e-4)
+    model.fit(X, scale * X[:, 0])  # without a warning
+    assert model.objective_ < 0.05
+    assert model.dual_gap_ <= model.tol * model.objective_
+
+
+class StopOnce:
+    """Callback that stops the fit at its first step, and counts the steps."""
+
+    seen = 0
+
+    def ignore(self, estimator, context):
+        """Ignore an event."""
+
+    setup = teardown = on_fit_task_begin = ignore
+
+    def on_fit_task_end(self, estimator, context):
+        self.seen += 1
+        return self.seen == 1
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="requires scikit-learn 1.9")
+def test_a_callback_stops_the_problems_of_all_classes():
+    iris, species = load_iris(return_X_y=True)
+    stop = StopOnce()
+    TKLClassifier().set_callbacks(stop).fit(iris[::5], species[::5])
+    assert stop.seen == 2  # one step, and the end
 
 
 def test_bounds_are_valid_after_a_callback_stops_the_parts():

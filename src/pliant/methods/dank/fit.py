@@ -233,6 +233,8 @@ def _describe_gap(
     if result.status in (Status.CONVERGED, Status.UNCERTIFIED) or (stopped and not late):
         return ""
     limit = options.tol * (1.0 + abs(result.value))
+    if result.gap <= limit:  # that of all parts, though one of them stopped early
+        return ""
     advice = result.status.value
     if stopped:
         advice = f"the time limit max_seconds = {options.max_seconds} was reached"

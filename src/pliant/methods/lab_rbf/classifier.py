@@ -143,7 +143,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         state = self._warm_start_state()
         forget_fit(self)
         check_parameters(self)
-        table, _ = self._build_table(X, y, sample_weight, self._encode_arrays)
+        table = self._build_table(X, y, sample_weight)
         if state is not None:
             self._check_warm_start(state)
         progress = FitProgress(self, X, y)
@@ -188,22 +188,23 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        table, _ = self._build_table(X, y, sample_weight, partial(self._encode_arrays, refit=True))
+        table = self._build_table(X, y, sample_weight, refit=True)
         members = self._widened(table)
         self._store_refit(table, members, _logistic_fits(members, table))
         return self
 
-    def _build_table(self, X: Any, y: Any, sample_weight: Any, encode: Any) -> Any:
+    def _build_table(self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False) -> Table:
+        """Build the table of the rows; a refit keeps the classes, and the penalties as they are."""
         return build_table(
             X,
             y,
             sample_weight,
-            encode,
+            partial(self._encode_arrays, refit=refit),
             seed=self.random_state,
             encoder=self._label_encoder,
-            relative=self.alpha == "auto",
+            relative=self.alpha == "auto" and not refit,
             balanced=self.class_weight == "balanced",
-        )
+        )[0]
 
     def _encode_arrays(
         self, X: Any, y: Any, sample_weight: Any, *, refit: bool = False

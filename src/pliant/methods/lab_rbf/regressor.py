@@ -213,10 +213,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        encode, relative = partial(self._encode_arrays, refit=True), self.alpha == "auto"
-        table, _ = build_table(
-            X, y, sample_weight, encode, seed=self.random_state, relative=relative
-        )
+        encode = partial(self._encode_arrays, refit=True)
+        table, _ = build_table(X, y, sample_weight, encode, seed=self.random_state)
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pliant.core import process
 from pliant.core.docstrings import documented_as
 from pliant.core.parameters import Constraint, check_parameters, optional
-from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import trains
 from pliant.core.text import one_line
 from pliant.core.threads import blas_limited
@@ -130,8 +130,9 @@ class GKLClassifier(SVMClassifier, BaseGKL):
         options = fit_options(self)
         data = classification_data(self, X, y, sample_weight)
         progress = FitProgress(self, X, y)
+        stop = Deadline(progress, None)  # a callback stops all problems
         family = _copy_family(self.kernel, data.X.shape[1])
-        functions = [learn_kernel(problem, family, options, progress) for problem in data.problems]
+        functions = [learn_kernel(problem, family, options, stop) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self
@@ -190,8 +191,9 @@ class GKLRegressor(SVMRegressor, BaseGKL):
         options = fit_options(self)
         data = regression_data(self, X, y, sample_weight)
         progress = FitProgress(self, X, y)
+        stop = Deadline(progress, None)  # a callback stops all problems
         family = _copy_family(self.kernel, data.X.shape[1])
-        functions = [learn_kernel(problem, family, options, progress) for problem in data.problems]
+        functions = [learn_kernel(problem, family, options, stop) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self

@@ -99,11 +99,12 @@ def _solve_part(problem: SaddleProblem, factor: Array, tol: float) -> PartResult
     zero = np.zeros_like(dual.linear)
     limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound on the optimum
     # smo.solve stops at gap <= tol (1 + h); min(1, limit) makes tol relative for a small optimum
-    result = smo.solve(
-        dual,
-        tol=INNER_SHARE * tol * min(1.0, limit),
-        max_iter=SVM_STEPS * len(dual.linear),
-    )
+    most = SVM_STEPS * len(dual.linear)
+    result = smo.solve(dual, tol=INNER_SHARE * tol * min(1.0, limit), max_iter=most)
+    upper = result.value + result.gap
+    if result.status is Status.CONVERGED and result.gap > INNER_SHARE * tol * upper:
+        relative = INNER_SHARE * tol * upper / (1.0 + result.value)
+        result = smo.solve(dual, tol=relative, max_iter=most, start=result.x)
     assert result.certificate is not None
     return _part_result(result.x, result.certificate, result.n_iter, result.status)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pliant.core import process
 from pliant.core.docstrings import documented_as
 from pliant.core.parameters import Constraint, check_flag, check_parameters, optional
-from pliant.core.progress import FitProgress, with_callbacks
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
@@ -211,9 +211,10 @@ class TKLClassifier(SVMClassifier, BaseGKL):
         options = fit_options(self, self.partition)
         data = classification_data(self, X, y, sample_weight)
         progress = FitProgress(self, X, y)
+        stop = Deadline(progress, None)  # a callback stops all problems
         family = build_tessellated(data.X, int(self.degree), self.delta, self.scale)
         learn = learn_kernel if self.partition is None else learn_in_parts
-        functions = [learn(problem, family, options, progress) for problem in data.problems]
+        functions = [learn(problem, family, options, stop) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self
@@ -315,9 +316,10 @@ class TKLRegressor(SVMRegressor, BaseGKL):
         options = fit_options(self, self.partition)
         data = regression_data(self, X, y, sample_weight)
         progress = FitProgress(self, X, y)
+        stop = Deadline(progress, None)  # a callback stops all problems
         family = build_tessellated(data.X, int(self.degree), self.delta, self.scale)
         learn = learn_kernel if self.partition is None else learn_in_parts
-        functions = [learn(problem, family, options, progress) for problem in data.problems]
+        functions = [learn(problem, family, options, stop) for problem in data.problems]
         self._store(data, functions)
         progress.end()
         return self
