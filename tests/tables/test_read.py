@@ -522,6 +522,20 @@ def test_types_of_parquet_files_are_joined(tmp_path):
         read_table(tmp_path)
 
 
+def test_dictionaries_of_all_parquet_files_are_categories_as_those_of_one(tmp_path):
+    parts = [["2", "1", None, "2"], ["3", "1"]]
+    for k, part in enumerate(parts):
+        table = pa.table({"c": pa.array(part).dictionary_encode(), "y": np.arange(len(part)) / 4})
+        pq.write_table(table, tmp_path / f"{k}.parquet")
+    for name, cells in ((tmp_path, [*parts[0], *parts[1]]), (tmp_path / "0.parquet", parts[0])):
+        whole, chunks = read_table(name), list(iter_table(name, 3))
+        assert {frame["c"].dtype.name for frame in (whole, *chunks)} == {"category"}
+        for found in (whole["c"], pd.concat([chunk["c"].astype(object) for chunk in chunks])):
+            assert found.isna().tolist() == [cell is None for cell in cells]
+            assert found.dropna().tolist() == [cell for cell in cells if cell is not None]
+        assert TableSchema.fit(whole, "y").categories == {0: tuple(sorted({*cells} - {None}))}
+
+
 @pytest.mark.parametrize("other", [[Decimal("0.25")], np.array([2**64 - 1], np.uint64)])
 def test_types_without_a_common_exact_type_become_floats(tmp_path, other):
     for k, values in enumerate((other, [-1, 2**53 + 1])):

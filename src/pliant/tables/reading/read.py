@@ -506,7 +506,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
 
 def _parquet_tables(files: Files, rows: int | None) -> Iterator[pa.Table]:
     """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
         with _open_parquet(path) as file:
@@ -517,14 +517,21 @@ def _parquet_tables(files: Files, rows: int | None) -> Iterator[pa.Table]:
                 batch.validate(full=True)  # texts are UTF-8, times are within a day
                 missing -= batch.num_rows
                 table = pa.Table.from_batches([batch]).select(names)
-                if shared is not None:  # integers beyond 2**53 may become the nearest float
-                    options = [pc.CastOptions(k, allow_float_truncate=True) for k in shared.types]
-                    pairs = zip(table.columns, options, strict=True)
-                    table = pa.table([pc.cast(cells, options=each) for cells, each in pairs], names)
+                if shared is not None:
+                    pairs = zip(table.columns, shared.types, strict=True)
+                    table = pa.table([_cast(cells, kind) for cells, kind in pairs], names)
                 if batch.num_rows:
                     yield table
             if missing:
                 raise ValueError(f"expected {file.metadata.num_rows} rows, {missing} are missing")
+
+
+def _cast(cells: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
+    """Convert a column to a type; integers beyond 2**53 may become the nearest float."""
+    pc, encoded = require("pyarrow.compute"), require("pyarrow").types.is_dictionary(kind)
+    options = pc.CastOptions(kind.value_type if encoded else kind, allow_float_truncate=True)
+    values = pc.cast(cells, options=options)
+    return values.dictionary_encode() if encoded else values
 
 
 def _column_names(file: Any) -> list[str]:
@@ -534,11 +541,15 @@ def _column_names(file: Any) -> list[str]:
 
 
 def _shared_schema(files: Files) -> Any:
-    """Return one schema for all files, with column types that fit every file."""
-    pa, schemas = require("pyarrow"), list[Any]()
+    """Return one schema for all files, with column types that fit every file.
+
+    Columns that are dictionaries in all files, and thus categories, remain dictionaries.
+    """
+    pa, schemas, encoded = require("pyarrow"), list[Any](), Counter[str]()
     for path in files:
         with _open_parquet(path) as file:
             fields = [file.schema_arrow.field(name) for name in _column_names(file)]
+        encoded.update(f.name for f in fields if pa.types.is_dictionary(f.type))
         types = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in fields]
         schemas.append(pa.schema(list(zip((f.name for f in fields), types, strict=True))))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
@@ -552,6 +563,8 @@ def _shared_schema(files: Files) -> Any:
     for k, field in enumerate(shared):
         if _have_no_exact_type({schema.field(field.name).type for schema in schemas}):
             shared = shared.set(k, field.with_type(pa.float64()))
+        elif encoded[field.name] == len(files):
+            shared = shared.set(k, field.with_type(pa.dictionary(pa.int32(), field.type)))
     return shared
 
 
