@@ -187,7 +187,10 @@ def iter_table(
 def iter_with_texts(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield the chunks of `iter_table`, each with a frame of its cells as text."""
+    """Yield the chunks of `iter_table`, each with a frame of its cells as they are in the file.
+
+    CSV cells are texts, and integers beside missing values stay integers.
+    """
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
@@ -198,8 +201,8 @@ def iter_with_texts(
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
         for table in tables:
-            texts = _make_frame(table, start, form, text)
-            yield (_make_frame(convert(table, form), start, form, text) if text else texts), texts
+            texts = _make_frame(table, start, form, text, exact=True)
+            yield _make_frame(convert(table, form) if text else table, start, form, text), texts
             start += table.num_rows
 
     return frames()
@@ -250,10 +253,16 @@ def _add_notes(form: TableFormat, aside: Counter[str]) -> TableFormat:
     return replace(form, notes=tuple(dict.fromkeys((*form.notes, *notes))))
 
 
-def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
+def _make_frame(
+    table: pa.Table, start: int, form: TableFormat, text: bool = False, exact: bool = False
+) -> pd.DataFrame:
+    """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata.
+
+    With `exact`, integers beside missing values do not become floats.
+    """
     try:
-        frame: pd.DataFrame = table.replace_schema_metadata().to_pandas()
+        plain = table.replace_schema_metadata()
+        frame: pd.DataFrame = plain.to_pandas(integer_object_nulls=exact)
     except (ValueError, require("pyarrow").ArrowException) as error:
         raise TableError(
             f"expected dates and times that Python can represent: {printable(error, 160)}"

@@ -72,8 +72,10 @@ def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
 
     header = True
     for chunk in chunks:
-        columns = [
-            column if is_numeric_dtype(column) else column.astype(object).map(_escape)
+        columns = [  # Series.map would turn integers beside missing values into floats
+            column
+            if is_numeric_dtype(column) or column.dtype.kind in "mM"
+            else pd.Series([*map(_escape, column.astype(object))], column.index, dtype=object)
             for _, column in chunk.items()
         ]
         escaped = pd.concat(columns, axis=1).set_axis(list(map(_escape, chunk)), axis=1)
