@@ -258,6 +258,15 @@ def test_cells_that_stand_for_a_missing_value(word):
     assert frame["b"].isna().tolist() == [False, word != "-999.0"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_blanks_around_words_for_missing_values_do_not_count(encoding):
+    cells = [*np.arange(30) / 4, " 1:23 "]
+    path = put(table("a,y", zip(cells, range(31), strict=True)), encoding=encoding)
+    form = TableFormat(na_values=("1:23",))
+    for frame in (read_table(path, form=form), pd.concat(iter_table(path, 7, form))):
+        np.testing.assert_array_equal(frame["a"], [*cells[:-1], np.nan])
+
+
 def test_words_in_dates_are_missing_and_counted():
     days = ["NA", *(f"{1 + k % 28:02}.03.2024" for k in range(40))]
     schema = TableSchema.fit(read(table("day,y", zip(days, range(41), strict=True))), "y")

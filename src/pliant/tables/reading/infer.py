@@ -343,6 +343,8 @@ def gather_evidence(
         for name in table.column_names:
             if name not in form.texts and (selected is None or name in selected):
                 cells = table.column(name).combine_chunks()
+                if form.na_values:  # blanks may surround them
+                    cells = set_missing(cells, form, form.na_values)
                 result.setdefault(name, ColumnEvidence(name)).add(cells, row)
         row += table.num_rows
     return list(result.values())
