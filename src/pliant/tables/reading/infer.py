@@ -24,6 +24,7 @@ from pliant.tables.reading.columns import MISSING, parse_float
 from pliant.tables.reading.names import collect, from_json, in_quotes, require, row_name, to_json
 from pliant.tables.reading.numerals import (
     DECIMALS,
+    FACTORS,
     NOTATIONS,
     TEXT_NOTATIONS,
     THOUSANDS,
@@ -321,7 +322,7 @@ class ColumnEvidence:
         if others := [f"mark {unit}" for unit in self.units if unit != known]:
             expected = f"the mark {quoted(known)}" if known else "no mark"
             return self._because(f"differs from numbers with {expected}", *others)
-        if known in ("%", "‰") and self.marks[""]:  # 22 % may be 22 or .22
+        if known in FACTORS and self.marks[""]:  # 22 % may be 22 or .22
             fewer = min((known, ""), key=lambda mark: self.marks[mark] or np.inf)
             verb = "has" if fewer else "lacks"
             return self._because(f"{verb} the mark {quoted(known)}, unlike others", f"mark {fewer}")
