@@ -216,6 +216,19 @@ def test_columns_keep_their_roles_in_new_files(models):
     assert "Note: column 'b': 1 cell 'NA' read as missing" in done.err
 
 
+def test_a_first_row_of_known_words_for_missing_values_is_no_row_of_units(pliant):
+    rows = [["unknown", "n. d.", k] if k == 30 else [k / 4, k / 8 + 0.1, k] for k in range(60)]
+    put(table("a,b,y", rows))
+    words = ("--target", "y", "--method", "linear", "--cv", 0, "--out", "m.pliant")
+    assert pliant("fit", "t.csv", *words).code == 0
+    path = put(table("a,b", [row[:2] for row in (rows[30], *rows[:9])]), "new.csv")
+    assert len(predictions(pliant("predict", "m.pliant", path))) == 10
+    form = detect_format(path, usual=TableSchema.fit(read_table("t.csv"), "y").reading)
+    for frame in (read_table(path, form=form), pd.concat(iter_table(path, 4, form))):
+        assert frame["a"].isna().tolist() == [True, *[False] * 9]
+    assert len(read_table(path)) == 9
+
+
 # Words among numbers
 
 

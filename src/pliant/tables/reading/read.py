@@ -194,9 +194,10 @@ def iter_with_texts(
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
-    text, form = _file_type(files[0]) == "csv", form or TableFormat()
-    form = detect_format(path, form) if text and form.numbers is None else form
-    tables = _read_tables(files, chunk_rows, form, Counter())
+    text, given = _file_type(files[0]) == "csv", form or TableFormat()
+    form = detect_format(path, given) if text and given.numbers is None else given
+    # rows of units are those that detection left out, before it knew the words
+    tables = _read_tables(files, chunk_rows, replace(form, words=given.words), Counter())
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
@@ -213,8 +214,10 @@ def _detect_options(
 ) -> TableFormat:
     """Detect the format of the first file, except for its numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
+    known = {name: usual.words[name] for name in usual.numbers or () if name in usual.words}
     form = replace(
         form,
+        words={**form.words, **known},
         na_values=tuple(dict.fromkeys((*usual.na_values, *form.na_values))),
         texts=tuple(dict.fromkeys((*usual.texts, *form.texts))),
         header=usual.header if form.header is None else form.header,
