@@ -526,17 +526,26 @@ def read_with_schema(
     path: PathLike,
     target: str,
     *,
-    stop: int | None = None,
+    most_rows: int | None = None,
     form: TableFormat | None = None,
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Read a table and infer its schema; keep class labels and categories as written."""
+    """Read a table and infer its schema; keep class labels and categories as written.
+
+    Raise TableError if the table has more rows than `most_rows`, with or without a target.
+    """
     form = form or TableFormat()
     texts = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     choices["drop"] = [*choices.get("drop", ()), *aside]
+    stop = None if most_rows is None else most_rows + 1
     while True:
         frame = read_table(path, stop, replace(form, texts=tuple(dict.fromkeys(texts))))
+        if most_rows is not None and len(frame) > most_rows:
+            raise TableError(
+                f"expected at most {most_rows} rows, the table has more: use a random sample, or "
+                "another method (see pliant methods)"
+            )
         frame, notes = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
         classes = schema.target is not None and schema.target.task == "classification"
