@@ -248,6 +248,18 @@ def test_usual_words_and_up_to_three_others_are_missing_and_counted():
     ]
 
 
+@pytest.mark.parametrize("word", ["NA", "?", "unknown", "-999", ""])
+def test_words_for_a_missing_value_are_no_class_beside_labels_of_numbers(word):
+    labels = [word if k % 20 == 7 else f"{k % 2}" for k in range(60)]
+    path = put(table("x,y", [(k / 4, label) for k, label in enumerate(labels)]))
+    form = TableFormat(na_values=("-999",))
+    frame, schema = read_with_schema(path, "y", form=form)
+    assert schema.target.task == "classification"
+    assert schema.target_values(frame).tolist() == [label for label in labels if label != word]
+    assert "left out: 3 rows without 'y'" in schema.notes
+    assert frame.index[7] == 9  # row 8 has no target
+
+
 def test_many_words_among_numbers_are_one_error(pliant):
     cells = [f"word{k}" if k % 7 == 0 else k / 4 for k in range(50)]
     put(table("a,b,y", [(c, c, k) for k, c in enumerate(cells)]), "t.csv")

@@ -539,6 +539,7 @@ def read_with_schema(
     texts = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     choices["drop"] = [*choices.get("drop", ()), *aside]
     stop = None if most_rows is None else most_rows + 1
+    gaps: npt.NDArray[np.bool_] | None = None
     while True:
         frame = read_table(path, stop, replace(form, texts=tuple(dict.fromkeys(texts))))
         if most_rows is not None and len(frame) > most_rows:
@@ -546,6 +547,9 @@ def read_with_schema(
                 f"expected at most {most_rows} rows, the table has more: use a random sample, or "
                 "another method (see pliant methods)"
             )
+        if gaps is not None:  # a word among numbers is no label
+            frame[target] = frame[target].mask(gaps)
+        gaps = frame[target].isna().to_numpy() if target in frame else None
         frame, notes = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
         classes = schema.target is not None and schema.target.task == "classification"
