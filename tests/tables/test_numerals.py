@@ -351,6 +351,20 @@ def test_text_columns_of_parquet_are_read_in_chunks_like_the_whole(tmp_path):
     np.testing.assert_array_equal(np.concatenate(chunks), DRAWN)
 
 
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [({"decimal": ","}, 1250), ({"decimal": "."}, 1.25), ({"thousands": "."}, 1250)],
+)
+def test_marks_that_are_given_hold_for_text_columns_of_parquet(marks, expected):
+    frame = pd.DataFrame({"a": ["1.250", "3.500", "2.125"] * 10, "y": DRAWN[:30]})
+    frame.to_parquet("t.parquet")
+    with pytest.raises(TableError, match="may be a decimal mark or a thousands separator"):
+        read_with_schema(Path("t.parquet"), "y")
+    table, schema = read_with_schema(Path("t.parquet"), "y", form=TableFormat(**marks))
+    assert schema.features(table)[0, 0] == expected
+    assert [note for note in schema.remarks() if "'a'" in note] == []
+
+
 @given(
     st.lists(st.text("0123459.,<(-+ %kgm2\u22123", min_size=1, max_size=9), min_size=1, max_size=30)
 )

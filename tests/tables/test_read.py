@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
 
 from pliant.exceptions import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
+from pliant.tables.reading.schema import read_with_schema
 
 FRAME = pd.DataFrame(
     {
@@ -375,6 +377,20 @@ def test_words_for_a_missing_value_hold_in_every_format(tmp_path, name):
     expected = [[False] * 3, [True] * 3, [False, False, True]]
     for read in (read_table(path, form=form), next(iter_table(path, form=form))):
         assert read.isna().to_numpy().tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.svm"])
+def test_words_for_a_missing_value_hold_in_later_files(tmp_path, name):
+    frame = pd.DataFrame({"1": [1.5, -999, 3.5, 4.5], "label": [0.5, 1.5, 2.5, 3.5]})
+    path = tmp_path / name
+    if name == "t.svm":
+        dump_svmlight_file(frame[["1"]], frame["label"], str(path), zero_based=False)
+    else:
+        frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    _, schema = read_with_schema(path, "label", form=TableFormat(na_values=("-999",)))
+    usual = TableSchema.from_dict(schema.to_dict()).reading
+    later = read_table(path, form=detect_format(path, usual=usual))
+    assert later["1"].isna().tolist() == [False, True, False, False]
 
 
 @pytest.mark.parametrize("package", ["pandas", "pyarrow.parquet"])

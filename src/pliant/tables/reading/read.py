@@ -272,8 +272,8 @@ def _make_frame(
         ) from None
     frame.index = require("pandas").RangeIndex(start, start + table.num_rows)
     frame.columns = name_blanks(table.column_names)
-    if text:
-        frame.attrs["format"] = form.to_dict()
+    form = form if text else replace(form, numbers=None)  # types are those of the file
+    frame.attrs["format"] = form.to_dict()
     return frame
 
 
