@@ -287,7 +287,7 @@ def _find_files(path: PathLike) -> Files:
     """
     text, files = os.fspath(path), list[PathLike]([path])
     folder = os.path.isdir(text)
-    if folder or (glob.has_magic(text) and not os.path.lexists(text)):
+    if folder or is_pattern(path):
         pattern = os.path.join(glob.escape(text), "*") if folder else text
         found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
         files = [each for each in found if each.name[0] not in "._"]
@@ -298,6 +298,11 @@ def _find_files(path: PathLike) -> Files:
             names = f"{quoted(files[0], 200)} and {quoted(other, 200)}"
             raise TableError(f"expected files of one type, got {names}")
     return files
+
+
+def is_pattern(path: PathLike) -> bool:
+    """Return True for a pattern of file names, unless it is the name of a file."""
+    return glob.has_magic(os.fspath(path)) and not os.path.lexists(path)
 
 
 def _file_type(path: PathLike) -> str:
