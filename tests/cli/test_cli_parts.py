@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,6 +85,22 @@ def test_outputs_are_rehearsed_without_a_trace(tmp_path):
     assert old.read_text(encoding="utf-8") == "kept"
     with pytest.raises(TableError, match="in use"):
         check_outputs([tmp_path / "." / "old.csv"], inputs=[old])
+
+
+def test_an_output_is_no_file_of_a_pattern(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("parts/more").mkdir(parents=True)
+    Path("parts/more/a.csv").write_text("kept", encoding="utf-8")
+    for name in ("parts/more/a.csv", tmp_path / "parts" / "more" / "a.csv"):
+        with pytest.raises(TableError, match=r"a\.csv' is already in use"):
+            check_outputs([Path(name)], inputs=[Path("parts/**/*.csv")])
+    with pytest.raises(TableError, match=r"part of the table 'parts/\*/\?\.csv': choose an"):
+        check_outputs([Path("parts/more/b.csv")], inputs=[Path("parts/*/?.csv")])
+    for name in ("b.csv", "parts/b.csv", "parts/more/new.csv", "parts/more/b.csv.gz"):
+        check_outputs([Path(name)], inputs=[Path("parts/*/?.csv")])
+    assert Path("parts/more/a.csv").read_text(encoding="utf-8") == "kept"
+    Path("odd[1].csv").write_text("", encoding="utf-8")  # an existing file is not a pattern
+    check_outputs([Path("odd1.csv")], inputs=[Path("odd[1].csv")])
 
 
 def test_json_has_no_nan_and_no_numpy(tmp_path, capsys):

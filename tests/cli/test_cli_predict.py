@@ -110,6 +110,16 @@ def test_columns_are_found_by_name(pliant, folder, models):
     assert same[0] == same[1]
 
 
+def test_integers_of_parquet_beside_gaps_are_copied_as_they_are(pliant, folder, models):
+    frame = pd.read_csv("patients.csv").head(3)[["age", "dose", "colour"]]
+    frame["key"] = pd.array([2**53 + 1, None, 7], "Int64")
+    frame.to_parquet("t.parquet")
+    done = pliant("predict", models["sick"], "t.parquet", "--columns", "key")
+    assert done.code == 0, done.err
+    keys = [line.split(",")[0] for line in done.out.splitlines()]
+    assert keys == ["key", "9007199254740993", "", "7"]
+
+
 def test_chunks_give_what_the_whole_gives(models, tmp_path):
     frame = pd.read_csv(models["sick"].with_name("patients.csv"))
     whole = TablePredictor(models["sick"], decision=True)(frame)

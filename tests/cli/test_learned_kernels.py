@@ -71,6 +71,17 @@ def test_rows_of_unknown_class_take_part_but_are_not_scored(pliant, folder):
     assert "unknown" not in pliant("predict", "m.pliant", "patients.csv").out
 
 
+def test_a_mark_of_unknown_class_may_be_a_word_for_a_missing_number(pliant, folder):
+    lines = Path("patients.csv").read_text(encoding="utf-8").splitlines()
+    cells = [line.split(",") for line in lines]
+    for k, row in enumerate(cells[1:]):
+        row[3] = "?" if k % 3 == 0 else f"{row[3] == 'yes':d}"
+    Path("patients.csv").write_text("\n".join(map(",".join, cells)), encoding="utf-8")
+    done = pliant(*fit("sick", "--method", "osk", "--param", "unlabeled=?"))
+    assert done.code == 0, done
+    assert "60 rows, 40 of them labelled" in done.out
+
+
 REFUSED = {
     "strength=3": "has no parameter 'strength'; did you mean 'learner__strength'?",
     "machine__kernel=gaussian": "expected machine to take kernel values",

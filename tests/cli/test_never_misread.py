@@ -216,6 +216,19 @@ def test_columns_keep_their_roles_in_new_files(models):
     assert "Note: column 'b': 1 cell 'NA' read as missing" in done.err
 
 
+def test_a_first_row_of_known_words_for_missing_values_is_no_row_of_units(pliant):
+    rows = [["unknown", "n. d.", k] if k == 30 else [k / 4, k / 8 + 0.1, k] for k in range(60)]
+    put(table("a,b,y", rows))
+    words = ("--target", "y", "--method", "linear", "--cv", 0, "--out", "m.pliant")
+    assert pliant("fit", "t.csv", *words).code == 0
+    path = put(table("a,b", [row[:2] for row in (rows[30], *rows[:9])]), "new.csv")
+    assert len(predictions(pliant("predict", "m.pliant", path))) == 10
+    form = detect_format(path, usual=TableSchema.fit(read_table("t.csv"), "y").reading)
+    for frame in (read_table(path, form=form), pd.concat(iter_table(path, 4, form))):
+        assert frame["a"].isna().tolist() == [True, *[False] * 9]
+    assert len(read_table(path)) == 9
+
+
 # Words among numbers
 
 
@@ -233,6 +246,18 @@ def test_usual_words_and_up_to_three_others_are_missing_and_counted():
         *("2 cells 'NA' read as missing", "1 cell '?' read as missing"),
         *("8 cells 'unknown' read as missing", "1 cell 'n. d.' read as missing"),
     ]
+
+
+@pytest.mark.parametrize("word", ["NA", "?", "unknown", "-999", ""])
+def test_words_for_a_missing_value_are_no_class_beside_labels_of_numbers(word):
+    labels = [word if k % 20 == 7 else f"{k % 2}" for k in range(60)]
+    path = put(table("x,y", [(k / 4, label) for k, label in enumerate(labels)]))
+    form = TableFormat(na_values=("-999",))
+    frame, schema = read_with_schema(path, "y", form=form)
+    assert schema.target.task == "classification"
+    assert schema.target_values(frame).tolist() == [label for label in labels if label != word]
+    assert "left out: 3 rows without 'y'" in schema.notes
+    assert frame.index[7] == 9  # row 8 has no target
 
 
 def test_many_words_among_numbers_are_one_error(pliant):
@@ -256,6 +281,15 @@ def test_cells_that_stand_for_a_missing_value(word):
     frame = read(f"a,b\n{word},x\n1,{word}\n", na_values=("-999", "none"))
     assert frame["a"].isna().tolist() == [True, False]
     assert frame["b"].isna().tolist() == [False, word != "-999.0"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_blanks_around_words_for_missing_values_do_not_count(encoding):
+    cells = [*np.arange(30) / 4, " 1:23 "]
+    path = put(table("a,y", zip(cells, range(31), strict=True)), encoding=encoding)
+    form = TableFormat(na_values=("1:23",))
+    for frame in (read_table(path, form=form), pd.concat(iter_table(path, 7, form))):
+        np.testing.assert_array_equal(frame["a"], [*cells[:-1], np.nan])
 
 
 def test_words_in_dates_are_missing_and_counted():

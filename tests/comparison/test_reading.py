@@ -178,6 +178,11 @@ REFUSED = {
         {"most_rows": 5},
         "expected at most 5 rows, the table has more: use a random sample",
     ),
+    "rows without a target": (
+        {"y": ["", *"qpqpq"]},
+        {"most_rows": 5},
+        "expected at most 5 rows, the table has more: use a random sample",
+    ),
 }
 
 

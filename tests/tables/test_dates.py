@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,6 +66,7 @@ def schema_of(days, **options):
 
 
 STAMPS = pd.date_range("2024-01-30 06:00", periods=40, freq="7h")
+TOKYO = pa.array([*STAMPS.tz_localize("Asia/Tokyo")], pa.timestamp("us", "Asia/Tokyo"))
 
 
 @pytest.mark.parametrize(
@@ -72,12 +74,13 @@ STAMPS = pd.date_range("2024-01-30 06:00", periods=40, freq="7h")
     [
         STAMPS,
         STAMPS.tz_localize("Asia/Tokyo"),
+        pd.Series(pd.arrays.ArrowExtensionArray(TOKYO)),
         STAMPS.to_pydatetime(),
         STAMPS.strftime("%Y-%m-%d %H:%M"),
         STAMPS.strftime("%d.%m.%Y %H:%M"),
         STAMPS.strftime("%m/%d/%Y %H:%M"),
     ],
-    ids=["pandas", "zone", "python", "iso", "points", "slashes"],
+    ids=["pandas", "zone", "arrow", "python", "iso", "points", "slashes"],
 )
 def test_dates_in_every_type_have_the_same_features(days):
     schema = schema_of(pd.Series(days, dtype=object if isinstance(days, np.ndarray) else None))

@@ -187,6 +187,21 @@ def test_limits_are_read_as_half_and_told():
     assert column.categories == ("<=50K", ">50K")
 
 
+@pytest.mark.parametrize("mark", ["k", "K", " M", "‰"])
+def test_marks_that_may_multiply_stand_in_all_cells_or_the_column_is_text(mark):
+    cells = [comma(value) + mark for value in DRAWN]
+    numbers, schema = both(cells)
+    np.testing.assert_allclose(numbers, DRAWN, rtol=1e-15)
+    with pytest.raises(TableError, match=f"lacks the mark '{mark.strip()}', unlike others"):
+        schema.features(pd.DataFrame({"a": ["950"]}))
+    cells = [cell if k % 2 else cell.removesuffix(mark) for k, cell in enumerate(cells)]
+    frame = read_table(put(cells))
+    assert frame["a"].tolist() == cells
+    (note,) = frame.attrs["format"]["notes"]
+    assert note.startswith("column 'a' is read as text: ")
+    assert note.endswith(f"the mark '{mark.strip()}', unlike others")
+
+
 @pytest.mark.parametrize("write", ["{:.2f} mg/L as N", "{:.2f} ± 0.05", "{0:.1f}-{0:.2f}"])
 def test_text_that_begins_with_decimals_is_told(write):
     cells = [write.format(value) for value in abs(DRAWN)]
@@ -334,6 +349,20 @@ def test_text_columns_of_parquet_are_read_in_chunks_like_the_whole(tmp_path):
     np.testing.assert_array_equal(schema.features(whole)[:, 0], DRAWN)
     chunks = [schema.features(part)[:, 0] for part in iter_table(Path("t.parquet"), 7)]
     np.testing.assert_array_equal(np.concatenate(chunks), DRAWN)
+
+
+@pytest.mark.parametrize(
+    ("marks", "expected"),
+    [({"decimal": ","}, 1250), ({"decimal": "."}, 1.25), ({"thousands": "."}, 1250)],
+)
+def test_marks_that_are_given_hold_for_text_columns_of_parquet(marks, expected):
+    frame = pd.DataFrame({"a": ["1.250", "3.500", "2.125"] * 10, "y": DRAWN[:30]})
+    frame.to_parquet("t.parquet")
+    with pytest.raises(TableError, match="may be a decimal mark or a thousands separator"):
+        read_with_schema(Path("t.parquet"), "y")
+    table, schema = read_with_schema(Path("t.parquet"), "y", form=TableFormat(**marks))
+    assert schema.features(table)[0, 0] == expected
+    assert [note for note in schema.remarks() if "'a'" in note] == []
 
 
 @given(

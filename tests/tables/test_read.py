@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file
 
 from pliant.exceptions import TableError
 from pliant.tables import TableFormat, TableSchema, detect_format, iter_table, read_table
+from pliant.tables.reading.schema import read_with_schema
 
 FRAME = pd.DataFrame(
     {
@@ -377,6 +379,20 @@ def test_words_for_a_missing_value_hold_in_every_format(tmp_path, name):
         assert read.isna().to_numpy().tolist() == expected
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.svm"])
+def test_words_for_a_missing_value_hold_in_later_files(tmp_path, name):
+    frame = pd.DataFrame({"1": [1.5, -999, 3.5, 4.5], "label": [0.5, 1.5, 2.5, 3.5]})
+    path = tmp_path / name
+    if name == "t.svm":
+        dump_svmlight_file(frame[["1"]], frame["label"], str(path), zero_based=False)
+    else:
+        frame.to_csv(path, index=False) if name == "t.csv" else frame.to_parquet(path)
+    _, schema = read_with_schema(path, "label", form=TableFormat(na_values=("-999",)))
+    usual = TableSchema.from_dict(schema.to_dict()).reading
+    later = read_table(path, form=detect_format(path, usual=usual))
+    assert later["1"].isna().tolist() == [False, True, False, False]
+
+
 @pytest.mark.parametrize("package", ["pandas", "pyarrow.parquet"])
 def test_a_missing_package_names_its_extra(tmp_path, monkeypatch, package):
     FRAME.to_parquet(tmp_path / "t.parquet")
@@ -520,6 +536,20 @@ def test_types_of_parquet_files_are_joined(tmp_path):
     pd.DataFrame({"a": ["text"], "b": ["z"], "c": ["w"]}).to_parquet(tmp_path / "2.parquet")
     with pytest.raises(TableError, match=r"compatible column types .*double"):
         read_table(tmp_path)
+
+
+def test_dictionaries_of_all_parquet_files_are_categories_as_those_of_one(tmp_path):
+    parts = [["2", "1", None, "2"], ["3", "1"]]
+    for k, part in enumerate(parts):
+        table = pa.table({"c": pa.array(part).dictionary_encode(), "y": np.arange(len(part)) / 4})
+        pq.write_table(table, tmp_path / f"{k}.parquet")
+    for name, cells in ((tmp_path, [*parts[0], *parts[1]]), (tmp_path / "0.parquet", parts[0])):
+        whole, chunks = read_table(name), list(iter_table(name, 3))
+        assert {frame["c"].dtype.name for frame in (whole, *chunks)} == {"category"}
+        for found in (whole["c"], pd.concat([chunk["c"].astype(object) for chunk in chunks])):
+            assert found.isna().tolist() == [cell is None for cell in cells]
+            assert found.dropna().tolist() == [cell for cell in cells if cell is not None]
+        assert TableSchema.fit(whole, "y").categories == {0: tuple(sorted({*cells} - {None}))}
 
 
 @pytest.mark.parametrize("other", [[Decimal("0.25")], np.array([2**64 - 1], np.uint64)])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pliant import TableFeatures
 from pliant.exceptions import TableError, UnknownCategoryWarning
 from pliant.tables import TableFormat, TableSchema
+from pliant.tables.reading.schema import read_with_schema
 
 FRAME = pd.DataFrame(
     {
@@ -98,6 +99,15 @@ def test_rows_are_named_by_number_or_by_label():
         schema.features(pd.DataFrame({"a": ["1", "x"]}, index=pd.RangeIndex(6, 8)))
     with pytest.raises(TableError, match="in the row labelled 'q',"):
         schema.features(pd.DataFrame({"a": ["1", "x"]}, index=["p", "q"]))
+    numbered = pd.RangeIndex(6, 8, name="row")  # of a file, without some rows
+    with pytest.raises(TableError, match="in row 7,"):
+        schema.features(pd.DataFrame({"a": ["1", "x"]}, index=numbered))
+
+
+def test_rows_are_those_of_the_file_if_others_have_no_target(tmp_path):
+    (tmp_path / "t.csv").write_text("a,y\n1,0.5\ninf,1.5\n2,2.5\n3,\n")
+    with pytest.raises(TableError, match="'a': expected a finite number in row 2, got inf"):
+        read_with_schema(tmp_path / "t.csv", "y")
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,9 @@ def train(
     given = parse_parameters(words)
     method = named(method_name or "lab-rbf")
     _check_method(method, out)
+    if isinstance(given.get("unlabeled"), str):  # a word among numbers is a label, too
+        texts = (*options.form.texts, target)
+        options = replace(options, form=replace(options.form, texts=texts))
     sample = read_sample(
         table, target, folds=cv or None, most_rows=method.max_rows, **vars(options)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import logging
 import os
@@ -10,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +110,14 @@ class _TrialEnded(Exception):
 def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -> None:
     """Raise TableError if an output cannot be written, or is also an input or another output.
 
-    Outputs that are None or `STDOUT` are skipped.
+    An input may be a folder or a pattern of files. Outputs that are None or `STDOUT` are skipped.
     """
-    taken = {os.path.realpath(path) for path in inputs}
+    from pliant.tables.reading.read import is_pattern
+
+    given = [*inputs]
+    patterns = [path for path in given if is_pattern(path)]
+    found = chain(*(glob.iglob(str(path), recursive=True) for path in patterns))
+    taken = {os.path.realpath(path) for path in [*given, *found]}
     folders = {path for path in taken if os.path.isdir(path)}
     for path in outputs:
         if path is None or path == STDOUT:
@@ -124,6 +131,12 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
                 f"{quoted(path, 200)} would become part of the table {quoted(folder, 200)}: "
                 "choose another folder"
             )
+        for pattern in patterns:
+            if Path(os.path.realpath(path)).match(os.path.realpath(pattern)):
+                raise TableError(
+                    f"{quoted(path, 200)} would become part of the table {quoted(pattern, 200)}: "
+                    "choose another name"
+                )
         taken.add(os.path.realpath(path))
 
 

@@ -95,13 +95,9 @@ def read_sample(
             raise TableError(f"column {quoted(target)} is the target and cannot be {role}=... too")
     form = form or TableFormat()
     form = form if group is None else replace(form, texts=(*form.texts, group))
-    stop, extra = None if most_rows is None else most_rows + 1, [*aside.values()]
-    frame, schema = read_with_schema(path, target, stop=stop, form=form, aside=extra, **choices)
-    if most_rows is not None and len(frame) > most_rows:
-        raise TableError(
-            f"expected at most {most_rows} rows, the table has more: use a random sample, or "
-            "another method (see pliant methods)"
-        )
+    frame, schema = read_with_schema(
+        path, target, most_rows=most_rows, form=form, aside=[*aside.values()], **choices
+    )
     columns = {role: frame[name] for role, name in aside.items()}
     sample = _sample(frame, schema, **columns, date_order=choices.get("date_order"))
     notes = (*described_format(schema.form or form), *sample.notes)

@@ -248,7 +248,8 @@ def read_dates(column: pd.Series, order: DateOrder | None) -> Array:
     """Return the dates as days since 1970, NaN if missing; raise TableError for other cells."""
     import pandas as pd
 
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+    arrow = isinstance(column.dtype, pd.ArrowDtype)  # pandas 2 would convert its zones to UTC
+    if pd.api.types.is_datetime64_any_dtype(column.dtype) and not arrow:
         since = column.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")
         return np.asarray(since / np.timedelta64(1, "s") / SECONDS_PER_DAY)
     codes, values = pd.factorize(column.astype(object))

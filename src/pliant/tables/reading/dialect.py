@@ -140,23 +140,26 @@ def rows_without_data(
 ) -> dict[str, list[list[str]]]:
     """Return rows to leave out wherever they occur: the header, and rows of units below it.
 
-    In the columns that hold numbers below, rows of units hold words, the first at least two.
+    In the columns that hold numbers below, rows of units hold words, the first at least two. The
+    words of the format mean missing values.
     """
     first, *others = header  # each of several joined files may have a byte order mark
     headers = [[name, *others] for name in (first, f"\ufeff{first}", f'\ufeff"{first}"')]
-    result, gaps = {"equal to the header": headers}, {"", *MISSING, *form.na_values}
+    result, missing = {"equal to the header": headers}, {"", *MISSING, *form.na_values}
+    gaps = [{*missing, *form.words.get(name, ())} for name in header]
     rows = [row for row in ([cell.strip() for cell in each] for each in rest) if row not in headers]
     for n_units in (1, 2):
         units = rows[:n_units]
         data = [row for row in rows[n_units:] if row not in units]
-        filled = [[cell for cell in cells if cell not in gaps] for cells in zip(*data, strict=True)]
+        columns = zip(zip(*data, strict=True), gaps, strict=False)  # none without data
+        filled = [[cell for cell in cells if cell not in words] for cells, words in columns]
         numeric = [
             k for k, cells in enumerate(filled) if cells and all(map(NUMERAL.fullmatch, cells))
         ]
-        words = [[row[k] for k in numeric if row[k] not in gaps] for row in units]
-        numbers = any(map(NUMERAL.fullmatch, chain(*words)))
-        if len(data) >= 5 and all(words) and len(words[0]) > 1 and not numbers:
-            result[f"below the header, with {in_quotes(words[0], 3)} for numbers"] = units
+        names = [[row[k] for k in numeric if row[k] not in gaps[k]] for row in units]
+        numbers = any(map(NUMERAL.fullmatch, chain(*names)))
+        if len(data) >= 5 and all(names) and len(names[0]) > 1 and not numbers:
+            result[f"below the header, with {in_quotes(names[0], 3)} for numbers"] = units
             break
     return result
 

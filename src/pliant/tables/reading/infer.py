@@ -24,6 +24,7 @@ from pliant.tables.reading.columns import MISSING, parse_float
 from pliant.tables.reading.names import collect, from_json, in_quotes, require, row_name, to_json
 from pliant.tables.reading.numerals import (
     DECIMALS,
+    FACTORS,
     NOTATIONS,
     TEXT_NOTATIONS,
     THOUSANDS,
@@ -321,7 +322,7 @@ class ColumnEvidence:
         if others := [f"mark {unit}" for unit in self.units if unit != known]:
             expected = f"the mark {quoted(known)}" if known else "no mark"
             return self._because(f"differs from numbers with {expected}", *others)
-        if known in ("%", "‰") and self.marks[""]:  # 22 % may be 22 or .22
+        if known in FACTORS and self.marks[""]:  # 22 % may be 22 or .22
             fewer = min((known, ""), key=lambda mark: self.marks[mark] or np.inf)
             verb = "has" if fewer else "lacks"
             return self._because(f"{verb} the mark {quoted(known)}, unlike others", f"mark {fewer}")
@@ -343,6 +344,8 @@ def gather_evidence(
         for name in table.column_names:
             if name not in form.texts and (selected is None or name in selected):
                 cells = table.column(name).combine_chunks()
+                if form.na_values:  # blanks may surround them
+                    cells = set_missing(cells, form, form.na_values)
                 result.setdefault(name, ColumnEvidence(name)).add(cells, row)
         row += table.num_rows
     return list(result.values())

@@ -63,10 +63,10 @@ def row_name(index: pd.Index[Any], position: int) -> str:
     """Describe a row by its 1-based number or its label."""
     import pandas as pd
 
-    if isinstance(index, pd.RangeIndex):
-        return f"row {int(index[position]) + 1}"
     if index.name == "row":  # 1-based row numbers of a file
         return f"row {index[position]}"
+    if isinstance(index, pd.RangeIndex):
+        return f"row {int(index[position]) + 1}"
     return f"the row labelled {quoted(index[position])}"
 
 

@@ -62,6 +62,9 @@ MARKED = re.compile(
 LETTERS = "gmlLshdtVWNJKkM"
 """Units of one letter that may follow a digit without a space; others, as in 12a, mark a code."""
 
+FACTORS = ("%", "‰", "k", "K", "M")
+"""Marks that may multiply the number: 22 % may be .22, and 1.2k is 1200."""
+
 LIKE_NUMBER = re.compile(rf"\W*{CURRENCY}?\W*\d")
 """Start of a text that looks like a number."""
 

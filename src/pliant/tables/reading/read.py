@@ -187,19 +187,23 @@ def iter_table(
 def iter_with_texts(
     path: PathLike, chunk_rows: int = 10_000, form: TableFormat | None = None
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
-    """Yield the chunks of `iter_table`, each with a frame of its cells as text."""
+    """Yield the chunks of `iter_table`, each with a frame of its cells as they are in the file.
+
+    CSV cells are texts, and integers beside missing values stay integers.
+    """
     if chunk_rows < 1:
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
-    text, form = _file_type(files[0]) == "csv", form or TableFormat()
-    form = detect_format(path, form) if text and form.numbers is None else form
-    tables = _read_tables(files, chunk_rows, form, Counter())
+    text, given = _file_type(files[0]) == "csv", form or TableFormat()
+    form = detect_format(path, given) if text and given.numbers is None else given
+    # rows of units are those that detection left out, before it knew the words
+    tables = _read_tables(files, chunk_rows, replace(form, words=given.words), Counter())
 
     def frames() -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
         start = 0
         for table in tables:
-            texts = _make_frame(table, start, form, text)
-            yield (_make_frame(convert(table, form), start, form, text) if text else texts), texts
+            texts = _make_frame(table, start, form, text, exact=True)
+            yield _make_frame(convert(table, form) if text else table, start, form, text), texts
             start += table.num_rows
 
     return frames()
@@ -210,8 +214,10 @@ def _detect_options(
 ) -> TableFormat:
     """Detect the format of the first file, except for its numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
+    known = {name: usual.words[name] for name in usual.numbers or () if name in usual.words}
     form = replace(
         form,
+        words={**form.words, **known},
         na_values=tuple(dict.fromkeys((*usual.na_values, *form.na_values))),
         texts=tuple(dict.fromkeys((*usual.texts, *form.texts))),
         header=usual.header if form.header is None else form.header,
@@ -250,18 +256,24 @@ def _add_notes(form: TableFormat, aside: Counter[str]) -> TableFormat:
     return replace(form, notes=tuple(dict.fromkeys((*form.notes, *notes))))
 
 
-def _make_frame(table: pa.Table, start: int, form: TableFormat, text: bool = False) -> pd.DataFrame:
-    """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata."""
+def _make_frame(
+    table: pa.Table, start: int, form: TableFormat, text: bool = False, exact: bool = False
+) -> pd.DataFrame:
+    """Convert a table that starts at row ``start`` to a frame; ignore pandas' Parquet metadata.
+
+    With `exact`, integers beside missing values do not become floats.
+    """
     try:
-        frame: pd.DataFrame = table.replace_schema_metadata().to_pandas()
+        plain = table.replace_schema_metadata()
+        frame: pd.DataFrame = plain.to_pandas(integer_object_nulls=exact)
     except (ValueError, require("pyarrow").ArrowException) as error:
         raise TableError(
             f"expected dates and times that Python can represent: {printable(error, 160)}"
         ) from None
     frame.index = require("pandas").RangeIndex(start, start + table.num_rows)
     frame.columns = name_blanks(table.column_names)
-    if text:
-        frame.attrs["format"] = form.to_dict()
+    form = form if text else replace(form, numbers=None)  # types are those of the file
+    frame.attrs["format"] = form.to_dict()
     return frame
 
 
@@ -275,7 +287,7 @@ def _find_files(path: PathLike) -> Files:
     """
     text, files = os.fspath(path), list[PathLike]([path])
     folder = os.path.isdir(text)
-    if folder or (glob.has_magic(text) and not os.path.lexists(text)):
+    if folder or is_pattern(path):
         pattern = os.path.join(glob.escape(text), "*") if folder else text
         found = sorted(map(Path, glob.iglob(pattern, recursive=True)))
         files = [each for each in found if each.name[0] not in "._"]
@@ -286,6 +298,11 @@ def _find_files(path: PathLike) -> Files:
             names = f"{quoted(files[0], 200)} and {quoted(other, 200)}"
             raise TableError(f"expected files of one type, got {names}")
     return files
+
+
+def is_pattern(path: PathLike) -> bool:
+    """Return True for a pattern of file names, unless it is the name of a file."""
+    return glob.has_magic(os.fspath(path)) and not os.path.lexists(path)
 
 
 def _file_type(path: PathLike) -> str:
@@ -506,7 +523,7 @@ def _read_lines(lines: io.TextIOWrapper, name: str, encoding: str) -> Iterator[s
 
 def _parquet_tables(files: Files, rows: int | None) -> Iterator[pa.Table]:
     """Yield tables of at most ``rows`` rows, with the types of the Parquet files."""
-    pa, pc = require("pyarrow"), require("pyarrow.compute")
+    pa = require("pyarrow")
     shared = _shared_schema(files) if len(files) > 1 else None
     for path in files:
         with _open_parquet(path) as file:
@@ -517,14 +534,21 @@ def _parquet_tables(files: Files, rows: int | None) -> Iterator[pa.Table]:
                 batch.validate(full=True)  # texts are UTF-8, times are within a day
                 missing -= batch.num_rows
                 table = pa.Table.from_batches([batch]).select(names)
-                if shared is not None:  # integers beyond 2**53 may become the nearest float
-                    options = [pc.CastOptions(k, allow_float_truncate=True) for k in shared.types]
-                    pairs = zip(table.columns, options, strict=True)
-                    table = pa.table([pc.cast(cells, options=each) for cells, each in pairs], names)
+                if shared is not None:
+                    pairs = zip(table.columns, shared.types, strict=True)
+                    table = pa.table([_cast(cells, kind) for cells, kind in pairs], names)
                 if batch.num_rows:
                     yield table
             if missing:
                 raise ValueError(f"expected {file.metadata.num_rows} rows, {missing} are missing")
+
+
+def _cast(cells: pa.ChunkedArray, kind: Any) -> pa.ChunkedArray:
+    """Convert a column to a type; integers beyond 2**53 may become the nearest float."""
+    pc, encoded = require("pyarrow.compute"), require("pyarrow").types.is_dictionary(kind)
+    options = pc.CastOptions(kind.value_type if encoded else kind, allow_float_truncate=True)
+    values = pc.cast(cells, options=options)
+    return values.dictionary_encode() if encoded else values
 
 
 def _column_names(file: Any) -> list[str]:
@@ -534,11 +558,15 @@ def _column_names(file: Any) -> list[str]:
 
 
 def _shared_schema(files: Files) -> Any:
-    """Return one schema for all files, with column types that fit every file."""
-    pa, schemas = require("pyarrow"), list[Any]()
+    """Return one schema for all files, with column types that fit every file.
+
+    Columns that are dictionaries in all files, and thus categories, remain dictionaries.
+    """
+    pa, schemas, encoded = require("pyarrow"), list[Any](), Counter[str]()
     for path in files:
         with _open_parquet(path) as file:
             fields = [file.schema_arrow.field(name) for name in _column_names(file)]
+        encoded.update(f.name for f in fields if pa.types.is_dictionary(f.type))
         types = [f.type.value_type if pa.types.is_dictionary(f.type) else f.type for f in fields]
         schemas.append(pa.schema(list(zip((f.name for f in fields), types, strict=True))))
         _check_columns(schemas[-1].names, path, schemas[0].names, files[0])
@@ -552,6 +580,8 @@ def _shared_schema(files: Files) -> Any:
     for k, field in enumerate(shared):
         if _have_no_exact_type({schema.field(field.name).type for schema in schemas}):
             shared = shared.set(k, field.with_type(pa.float64()))
+        elif encoded[field.name] == len(files):
+            shared = shared.set(k, field.with_type(pa.dictionary(pa.int32(), field.type)))
     return shared
 
 

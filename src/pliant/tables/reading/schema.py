@@ -455,17 +455,23 @@ def _read_numbers(
 ) -> tuple[pd.DataFrame, TableFormat | None, list[str]]:
     """Read the columns of text that hold numbers; return the frame, its format and notes.
 
-    Class labels stay as written, and so does a frame that `read_table` has read.
+    Class labels stay as written, and so does a frame that `read_table` has read from CSV files.
     """
-    if written := frame.attrs.get("format"):
-        return frame, TableFormat.from_dict(written), []
+    written = frame.attrs.get("format")
+    given = TableFormat.from_dict(written) if written else TableFormat()
+    if given.numbers is not None:
+        return frame, given, []
+    given = TableFormat(decimal=given.decimal, thousands=given.thousands, na_values=given.na_values)
     with_target = [*names, *([target] if target and task != "classification" else [])]
-    read, form = read_frame(frame, with_target, TableFormat())
+    read, form = read_frame(frame, with_target, given)
     if target in (form.numbers or {}):
         regression = (task or guess_task(read[target])) == "regression"
         if target in form.words or not regression:
-            read, form = read_frame(frame, names, TableFormat(decimal=form.decimal))
-    return read, replace(form, notes=()) if form.numbers else None, [*form.notes]
+            read, form = read_frame(frame, names, replace(given, decimal=form.decimal))
+    if form.numbers:
+        return read, replace(form, notes=()), [*form.notes]
+    gaps = TableFormat(na_values=given.na_values) if given.na_values else None
+    return read, gaps, [*form.notes]
 
 
 def _read_later(frame: pd.DataFrame, usual: TableFormat, reported: set[str]) -> pd.DataFrame:
@@ -526,21 +532,35 @@ def read_with_schema(
     path: PathLike,
     target: str,
     *,
-    stop: int | None = None,
+    most_rows: int | None = None,
     form: TableFormat | None = None,
     aside: Sequence[str] = (),
     **choices: Any,
 ) -> tuple[pd.DataFrame, TableSchema]:
-    """Read a table and infer its schema; keep class labels and categories as written."""
+    """Read a table and infer its schema; keep class labels and categories as written.
+
+    Raise TableError if the table has more rows than `most_rows`, with or without a target.
+    """
     form = form or TableFormat()
     texts = (*form.texts, *choices.get("categorical", ()), *choices.get("drop", ()))
     choices["drop"] = [*choices.get("drop", ()), *aside]
+    stop = None if most_rows is None else most_rows + 1
+    gaps: npt.NDArray[np.bool_] | None = None
     while True:
         frame = read_table(path, stop, replace(form, texts=tuple(dict.fromkeys(texts))))
+        if most_rows is not None and len(frame) > most_rows:
+            raise TableError(
+                f"expected at most {most_rows} rows, the table has more: use a random sample, or "
+                "another method (see pliant methods)"
+            )
+        if gaps is not None:  # a word among numbers is no label
+            frame[target] = frame[target].mask(gaps)
+        gaps = frame[target].isna().to_numpy() if target in frame else None
         frame, notes = drop_rows_without_target(frame, target, choices.get("missing", "impute"))
         schema = TableSchema.fit(frame, target, **choices)
         classes = schema.target is not None and schema.target.task == "classification"
-        if not classes or frame[target].dtype.kind != "f" or "format" not in frame.attrs:
+        text = frame.attrs["format"]["numbers"] is not None
+        if not classes or frame[target].dtype.kind != "f" or not text:
             return frame, replace(schema, notes=(*schema.notes, *notes))
         texts = (*texts, target)  # class labels stay as written
 

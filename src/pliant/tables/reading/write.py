@@ -17,12 +17,19 @@ from pliant.core.exceptions import TableError
 from pliant.core.files import replacing
 from pliant.core.text import quoted
 from pliant.tables.reading.columns import parse_float
+from pliant.tables.reading.numerals import NOTATION
 
 if TYPE_CHECKING:
     import pandas as pd
 
 FORMULA_MARKS = (*("=", "+", "-", "@", "\t", "\r", "\n"), *"\uff1d\uff0b\uff0d\uff20")
 """First characters of a spreadsheet formula; the last four are full-width forms of = + - @."""
+
+MEASURED = {
+    *("point", "comma", "either_point", "either_comma", "grouped_point", "grouped_comma"),
+    *("commas", "points"),
+}
+"""Notations of numbers with decimals or groups of digits, which are no phone numbers or codes."""
 
 
 def write_predictions(path: str | os.PathLike[str], chunks: Iterable[pd.DataFrame]) -> None:
@@ -65,8 +72,10 @@ def write_csv(file: TextIO, chunks: Iterable[pd.DataFrame]) -> None:
 
     header = True
     for chunk in chunks:
-        columns = [
-            column if is_numeric_dtype(column) else column.astype(object).map(_escape)
+        columns = [  # Series.map would turn integers beside missing values into floats
+            column
+            if is_numeric_dtype(column) or column.dtype.kind in "mM"
+            else pd.Series([*map(_escape, column.astype(object))], column.index, dtype=object)
             for _, column in chunk.items()
         ]
         escaped = pd.concat(columns, axis=1).set_axis(list(map(_escape, chunk)), axis=1)
@@ -90,5 +99,12 @@ def _escape(value: object) -> object:
 
 def _escape_formula(text: str, opened: str) -> str:
     """Prefix `text` with a quote if `opened`, the cell as a spreadsheet reads it, is a formula."""
-    armed = opened.startswith(FORMULA_MARKS) and not np.isfinite(parse_float(opened))
+    armed = opened.startswith(FORMULA_MARKS) and not _is_number(opened)
     return f"'{text}" if armed else text
+
+
+def _is_number(text: str) -> bool:
+    """Return True for a number of Python, or one with a decimal comma or groups of digits."""
+    found = NOTATION.fullmatch(text.strip())
+    measured = found is not None and found.lastgroup in MEASURED
+    return measured or bool(np.isfinite(parse_float(text)))
