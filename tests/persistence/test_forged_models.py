@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
 
 from pliant import (
     AsymmetricKernelRidge,
@@ -431,6 +432,17 @@ def test_every_parameter_has_to_be_there(tmp_path, name):
         delattr(forged, parameter)
         with pytest.raises(ModelFileError, match=parameter):
             save(forged, tmp_path / "model.pliant")
+
+
+def test_a_tree_whose_roots_are_its_children_is_refused(tmp_path):
+    """One array stands for both, and node 0 is its own child; nothing predicts here."""
+    tree = DecisionTreeRegressor(max_leaf_nodes=2).fit(X, F)
+    trees = to_record(tree).function
+    trees.left = trees.roots
+    with pytest.raises(ValueError, match="expected children after their parents"):
+        trees._check_loaded()
+    with pytest.raises(ModelFileError, match="expected children after their parents"):
+        save(trees, tmp_path / "model.pliant")
 
 
 def test_the_kernel_of_another_machine_is_refused(tmp_path):

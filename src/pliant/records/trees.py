@@ -125,8 +125,7 @@ class TreeEnsemble:
         if self.narrow and max(np.abs(a).max(initial=0) for a in (self.leaves, self.start)) > 1e30:
             raise ValueError("expected leaves in the range of float32")
         parents = np.arange(n_nodes, dtype=np.int32)
-        for child in (self.left, self.right, self.roots):
-            above = parents if child is not self.roots else -1
+        for child, above in ((self.left, parents), (self.right, parents), (self.roots, -1)):
             inner = (child > above) & (child < n_nodes)
             if not (inner | ((child < 0) & (~child < n_leaves))).all():
                 raise ValueError(f"expected children after their parents, among {n_nodes} nodes")
