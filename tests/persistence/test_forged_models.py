@@ -374,6 +374,8 @@ FORGERIES = {
         ("curves_", lambda each: [[], []]), ("curves_", lambda each: [each[0], [np.zeros(3)]]),
         ("curves_", lambda each: [each[0], [np.full(2, NAN)]]), ("classes_", np.arange(3)),
         ("curves_", lambda each: [each[0], ["ab"]]), ("n_features_in_", 2),
+        ("responses_", ["predict_proba"] * 2), ("responses_", ["__repr__"] * 2),
+        ("responses_", ["decision_function"]), ("responses_", None),
     ],
     "isotonic": [
         ("curves_", lambda each: [[each[0][0] + 1.0], each[1]]),

@@ -8,6 +8,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 
 from pliant.core.form import check_loaded
 from pliant.persistence import holds, load, save
@@ -94,6 +95,19 @@ def test_classifiers_agree(name, n_classes):
     else:
         sums = model.predict(points, prediction_type="RawFormulaVal")
         np.testing.assert_array_equal(record.decision_function(points), sums)
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_calibrated_boosters_agree(name, tmp_path):
+    """The curves were fitted to probabilities, as these boosters have no decision values."""
+    X = table(0)
+    y = (targets(X, 0) > 100).astype(int)
+    inner = made(name, "Classifier", n_estimators=5)
+    model = CalibratedClassifierCV(inner, cv=2).fit(X, y)
+    save(model, tmp_path / "model.pliant")
+    points = table(10)
+    expected, got = model.predict_proba(points), load(tmp_path / "model.pliant").predict_proba
+    np.testing.assert_allclose(got(points), expected, rtol=0, atol=1e-5)
 
 
 REFUSED = [

@@ -33,7 +33,7 @@ from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.reading.encoder import ColumnEncoder
 from tests.records.test_boosters import REGRESSORS as BOOSTERS
 from tests.records.test_boosters import made
-from tests.records.test_same_predictions import codes, table, targets
+from tests.records.test_same_predictions import Shares, codes, table, targets
 
 
 def run(model, points, dtype="float64"):
@@ -115,6 +115,7 @@ OTHERS = [
     (LinearDiscriminantAnalysis(), 3), (CalibratedClassifierCV(SVC(), ensemble=False), 2),
     (CalibratedClassifierCV(SVC(), cv=2), 3),
     (CalibratedClassifierCV(RandomForestClassifier(5), cv=2), 2),
+    (CalibratedClassifierCV(Shares(), cv=2), 2), (CalibratedClassifierCV(Shares(), cv=2), 3),
     (make_pipeline(StandardScaler(), DANKClassifier(extension="none")), 2),
     (make_pipeline(MinMaxScaler(clip=True), PCA(3, whiten=True), LogisticRegression()), 2),
     (make_pipeline(SimpleImputer(add_indicator=True), LABRBFClassifier(10, random_state=0)), 3),

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -41,6 +42,7 @@ from sklearn.linear_model import (
     Ridge,
     RidgeClassifier,
 )
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -54,6 +56,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from pliant.core.form import check_loaded
 from pliant.kernels import Gaussian, Laplacian
+from pliant.persistence import load, save
 from pliant.records import has_record, to_record, trees
 
 SEEDS = range(3)
@@ -351,6 +354,45 @@ def test_calibrated_classifiers_agree(ensemble, n_classes, method):
         model = CalibratedClassifierCV(inner, cv=3, ensemble=ensemble, method=method)
         model.fit(X, targets(X, 0, n_classes))
         assert_equal_outputs(model, np.random.default_rng(1).normal(size=(100, 5)), 1e-15)
+
+
+class Shares(ClassifierMixin, BaseEstimator):
+    """Logistic regression with probabilities alone, as the classifiers of boosting libraries."""
+
+    def fit(self, X, y):
+        self.machine_ = LogisticRegression().fit(X, y)
+        self.classes_, self.n_features_in_ = self.machine_.classes_, X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        return self.machine_.predict_proba(X)
+
+    def predict(self, X):
+        return self.machine_.predict(X)
+
+    def _to_record(self):
+        return to_record(self.machine_)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibrated_probabilities_agree(tmp_path, n_classes, method):
+    """The record of a member has decision values, unlike the member that the curves were fitted to.
+
+    A pipeline has them if its last step does.
+    """
+    X = StandardScaler().fit_transform(table(0))
+    points = np.random.default_rng(1).normal(size=(100, 5))
+    for inner in (Shares(), make_pipeline(StandardScaler(), Shares())):
+        model = CalibratedClassifierCV(inner, cv=2, method=method).fit(X, targets(X, 0, n_classes))
+        save(model, tmp_path / "model.pliant")
+        loaded = load(tmp_path / "model.pliant")
+        assert hasattr(loaded.members_[0], "decision_function")
+        expected, got = model.predict_proba(points), loaded.predict_proba(points)
+        if method == "sigmoid":
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+        else:  # a curve may be steep between two scores
+            assert np.median(np.abs(got - expected)) < 1e-6
 
 
 def test_subclasses_have_no_record():

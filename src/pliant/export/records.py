@@ -148,14 +148,15 @@ def _of_head(graph: OnnxGraph, model: Any, X: str, k: int) -> tuple[str, str | N
 def _calibrated(graph: OnnxGraph, model: Any, X: str, k: int) -> str:
     """Add the mean of calibrated probabilities; curves are logistic."""
     total = None
-    for member, curves in zip(model.members_, model.curves_, strict=True):
+    parts = zip(model.members_, model.responses_, model.curves_, strict=True)
+    for member, response, curves in parts:
         if any(curve.ndim == 2 for curve in curves):
             raise ValueError("expected sigmoid calibration for ONNX, got isotonic calibration")
         _, p, f = add_classes(graph, member, X)
-        values = f
-        if values is None:
-            assert p is not None
-            values = graph.add("Gather", p, np.array([1]), axis=1) if k == 2 else p
+        values = f if response == "decision_function" else p
+        assert values is not None
+        if values is p and k == 2:
+            values = graph.add("Gather", p, np.array([1]), axis=1)
         a, b = np.stack(curves).T
         q = graph.add("Sigmoid", graph.add("Neg", graph.add("Add", graph.add("Mul", values, a), b)))
         total = _add(graph, total, _both(graph, q) if k == 2 else _shares(graph, q))

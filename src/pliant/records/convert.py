@@ -500,12 +500,15 @@ def _scaled_target(original: Any) -> SavedTarget:
 
 
 def _calibration(original: Any) -> SavedCalibration:
-    members, curves = [], []
+    """Return the members with the method that scikit-learn prefers, which their records may add."""
+    members, responses, curves = [], [], []
     for each in original.calibrated_classifiers_:
         members.append(each.estimator)
+        known = hasattr(each.estimator, "decision_function")
+        responses.append("decision_function" if known else "predict_proba")
         curves.append([_curve(calibrator) for calibrator in each.calibrators])
-    classes = np.array(original.classes_)
-    return SavedCalibration.of(original, members_=members, curves_=curves, classes_=classes)
+    parts = {"members_": members, "responses_": responses, "curves_": curves}
+    return SavedCalibration.of(original, **parts, classes_=np.array(original.classes_))
 
 
 def _curve(calibrator: Any) -> Array:

@@ -413,10 +413,14 @@ class SavedCalibration(ClassifierMixin, Record):
     ----------
     classes_ : array of shape (n_classes,)
     members_ : list of estimators
+    responses_ : list of {"decision_function", "predict_proba"}
+        Per member, the method that returned f when the curves were fitted.
     curves_ : list of lists
         Per member and class, an array of shape (2,) with a_k and b_k, or an array of shape (2, n)
         with ascending values of f_k and their probabilities.
     """
+
+    RESPONSES: ClassVar[tuple[str, ...]] = ("decision_function", "predict_proba")
 
     _form: ClassVar[SavedForm] = {
         "classes_": Labels("classes", least=2),
@@ -426,29 +430,30 @@ class SavedCalibration(ClassifierMixin, Record):
             sizes={"n_features_in_": "features"},
             shared="classes_",
         ),
+        "responses_": Object(str, axis="members"),
         "curves_": Object(list, axis="members"),
     }
 
     classes_: npt.NDArray[Any]
     members_: list[Any]
+    responses_: list[str]
     curves_: list[list[Array]]
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities, shape (n_samples, n_classes)."""
         total = np.zeros((len(X), len(self.classes_)))
-        for member, curves in zip(self.members_, self.curves_, strict=True):
-            total += self._of_member(member, curves, X)
+        parts = zip(self.members_, self.responses_, self.curves_, strict=True)
+        for member, response, curves in parts:
+            total += self._of_member(member, response, curves, X)
         return _finite(total / len(self.members_))
 
-    def _of_member(self, member: Any, curves: Sequence[Array], X: Any) -> Array:
+    def _of_member(self, member: Any, response: str, curves: Sequence[Array], X: Any) -> Array:
         """Return the probabilities by one member."""
         from scipy.special import expit
 
-        if hasattr(member, "decision_function"):
-            values = np.asarray(member.decision_function(X), dtype=np.float64)
-        else:
-            values = np.asarray(member.predict_proba(X), dtype=np.float64)
-            values = values[:, 1] if values.shape[1] == 2 else values
+        values = np.asarray(getattr(member, response)(X), dtype=np.float64)
+        if response == "predict_proba" and values.shape[1] == 2:
+            values = values[:, 1]
         values = values.reshape(len(values), -1)
         parts = [
             expit(-(curve[0] * f + curve[1])) if curve.ndim == 1 else np.interp(f, *curve)
@@ -467,9 +472,10 @@ class SavedCalibration(ClassifierMixin, Record):
 
     def _check_loaded(self) -> None:
         n_curves = 1 if len(self.classes_) == 2 else len(self.classes_)
-        for member, curves in zip(self.members_, self.curves_, strict=True):
-            if not (hasattr(member, "decision_function") or hasattr(member, "predict_proba")):
-                raise ValueError(f"expected classifiers as members, got {member!r:.80}")
+        parts = zip(self.members_, self.responses_, self.curves_, strict=True)
+        for member, response, curves in parts:
+            if response not in self.RESPONSES or not hasattr(member, response):
+                raise ValueError(f"expected members with {response!r:.80}, got {member!r:.80}")
             if len(curves) != n_curves:
                 raise ValueError(f"expected {n_curves} curves per member, got {len(curves)}")
             for curve in curves:
