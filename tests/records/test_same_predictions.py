@@ -419,6 +419,7 @@ def test_a_strict_encoder_refuses_unknown_categories():
 SETTINGS = [
     SVC(probability=True), SVC(break_ties=True), SVC(kernel=np.dot), SVC(kernel=Gaussian()),
     SVR(kernel=np.dot), KernelRidge(kernel="cosine"), DummyClassifier(strategy="uniform"),
+    KernelRidge(kernel="poly", degree=2.5), KernelRidge(kernel="polynomial", degree=0.5),
     GaussianProcessRegressor(RBF() + ConstantKernel()), OneHotEncoder(drop="first"),
     GaussianProcessClassifier(RBF() + WhiteKernel()), SimpleImputer(missing_values=-1),
     TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),

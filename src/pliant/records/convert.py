@@ -91,6 +91,8 @@ def _check_settings(original: Any) -> None:
         own = isinstance(kernel, Kernel) and name == "KernelRidge"
         if not own and (not isinstance(kernel, str) or kernel not in KERNELS):
             refuse(original, f"kernel={kernel!r:.80}")
+        if not own and kernel.startswith("poly") and float(known["degree"]) % 1 != 0:
+            refuse(original, f"degree={known['degree']!r:.80}")
     if name.startswith("GaussianProcess") and kernel is not None:
         _process_kernel(original, kernel)
         if name.endswith("Classifier") and "WhiteKernel" in repr(kernel):
