@@ -41,6 +41,7 @@ from sklearn.linear_model import (
     PoissonRegressor,
     Ridge,
     RidgeClassifier,
+    RidgeClassifierCV,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -403,6 +404,13 @@ def test_subclasses_have_no_record():
 
     assert has_record(Ridge())
     assert not has_record(Mine())
+
+
+@pytest.mark.parametrize("kind", [RidgeClassifier, RidgeClassifierCV])
+def test_several_labels_per_row_have_no_record(kind):
+    X = StandardScaler().fit_transform(table(0))
+    with pytest.raises(ValueError, match="more than one label per row of RidgeClassifier"):
+        to_record(kind().fit(X, (X[:, :3] > 0).astype(int)))
 
 
 def test_a_strict_encoder_refuses_unknown_categories():

@@ -245,6 +245,9 @@ def _linear_regressor(original: Any) -> SavedRegressor:
 
 
 def _linear_classifier(original: Any) -> SavedClassifier:
+    binarizer = getattr(original, "_label_binarizer", None)  # of ridge regression
+    if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
+        refuse(original, "more than one label per row")
     return _classifier(original, _linear_function(original), "scores")
 
 
