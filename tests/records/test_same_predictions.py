@@ -38,6 +38,7 @@ from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
+    LogisticRegressionCV,
     PoissonRegressor,
     Ridge,
     RidgeClassifier,
@@ -407,6 +408,18 @@ def test_subclasses_have_no_record():
 
 
 @pytest.mark.parametrize("kind", [RidgeClassifier, RidgeClassifierCV])
+@pytest.mark.parametrize("kind", [LogisticRegression, LogisticRegressionCV])
+def test_probabilities_by_a_setting_of_earlier_versions_have_no_record(kind, monkeypatch):
+    """scikit-learn 1.7 has ``multi_class``, which later versions left out."""
+    model = kind()
+    known = model.get_params(deep=False)
+    assert has_record(model)
+    for value in ("auto", "deprecated", "multinomial", "ovr"):
+        changed = {**known, "multi_class": value}
+        monkeypatch.setattr(model, "get_params", lambda deep=True, changed=changed: changed)
+        assert has_record(model) == (value in ("auto", "deprecated"))
+
+
 def test_several_labels_per_row_have_no_record(kind):
     X = StandardScaler().fit_transform(table(0))
     with pytest.raises(ValueError, match="more than one label per row of RidgeClassifier"):

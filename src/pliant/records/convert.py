@@ -112,6 +112,9 @@ PARAMETERS: dict[str, dict[str, tuple[Any, ...]]] = {
     "NuSVC": {"probability": (False, "deprecated"), "break_ties": (False,)},
     "KernelRidge": {"kernel_params": (None,)},
     "GaussianProcessClassifier": {"multi_class": ("one_vs_rest",)},
+    # a parameter of scikit-learn 1.7 only
+    "LogisticRegression": {"multi_class": ("deprecated", "auto")},
+    "LogisticRegressionCV": {"multi_class": ("deprecated", "auto")},
     "DummyClassifier": {"strategy": ("prior", "most_frequent", "constant")},
     "GradientBoostingRegressor": {"init": (None, "zero")},
     "GradientBoostingClassifier": {"init": (None, "zero"), "loss": ("log_loss",)},
