@@ -7,6 +7,7 @@ order. Sums by libsvm or BLAS agree up to the rounding of their terms.
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
@@ -443,6 +444,7 @@ SETTINGS = [
     KernelRidge(kernel="poly", degree=2.5), KernelRidge(kernel="polynomial", degree=0.5),
     GaussianProcessRegressor(RBF() + ConstantKernel()), OneHotEncoder(drop="first"),
     GaussianProcessClassifier(RBF() + WhiteKernel()), SimpleImputer(missing_values=-1),
+    SimpleImputer(missing_values=pd.NA), SimpleImputer(missing_values=None),
     TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
     CalibratedClassifierCV(method="temperature"), GradientBoostingRegressor(init=Ridge()),
 ]  # fmt: skip

@@ -97,8 +97,10 @@ def _check_settings(original: Any) -> None:
         _process_kernel(original, kernel)
         if name.endswith("Classifier") and "WhiteKernel" in repr(kernel):
             refuse(original, "WhiteKernel")
-    if name == "SimpleImputer" and known["missing_values"] == known["missing_values"]:
-        refuse(original, f"missing_values={known['missing_values']!r:.80}")
+    if name == "SimpleImputer":
+        missing = known["missing_values"]
+        if not (isinstance(missing, float | np.floating) and np.isnan(missing)):
+            refuse(original, f"missing_values={missing!r:.80}")
     transformer = known.get("transformer")
     if transformer is not None and _name(transformer) not in SCALERS:
         refuse(original, f"transformer={transformer!r:.80}")
