@@ -289,6 +289,15 @@ def test_gaussian_process_classifiers_agree(n_classes):
     assert_equal_outputs(model, np.random.default_rng(1).normal(size=(100, 5)), 1e-10)
 
 
+def test_a_gaussian_process_classifies_far_points_by_the_sign_of_its_mean():
+    """Their probabilities of the second class are below 1/2 by the error of an approximation."""
+    model = GaussianProcessClassifier(RBF(1.0), optimizer=None).fit([[0.0], [1.0]], [0, 1])
+    points = np.array([[7.0], [8.0], [-6.0]])
+    record = to_record(model)
+    assert (record.predict_proba(points)[:, 1] < 0.5).all()
+    assert model.predict(points).tolist() == record.predict(points).tolist() == [1, 1, 0]
+
+
 TRANSFORMERS = [
     StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False),
     MinMaxScaler((-1, 2)), MinMaxScaler(clip=True), MaxAbsScaler(), RobustScaler(),

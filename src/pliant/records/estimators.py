@@ -262,7 +262,12 @@ class SavedClassifier(ClassifierMixin, Record):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the predicted classes, shape (n_samples,)."""
-        values, k = self._values(X), len(self.classes_)
+        k = len(self.classes_)
+        if isinstance(self.function, ClassShares) and k == 2:
+            # the sign is exact, while the probability at 0 is .499999995: see `COEFS`
+            means = self.function.functions[0].mean(_rows(self, X, takes_missing=False))
+            return np.asarray(self.classes_[(means[:, 0] > 0).astype(np.intp)])
+        values = self._values(X)
         if self.head in ("votes", "pairs") and k > 2:
             places = won(values, k).argmax(axis=1)
         elif self.head in ("votes", "pairs"):
