@@ -303,7 +303,7 @@ FORGERIES = {
         ("function.counts", lambda a: np.array([-1, *a[1:-1], a[0] + a[-1] + 1], "i4")),
         ("classes_", np.arange(4)), ("classes_", np.arange(1)), ("classes_", np.zeros(3)),
         ("classes_", np.eye(3)), ("classes_", [0, 1, 2]), ("head", "softmax and"),
-        ("head", "logistic"), ("head", "shares"), ("head", None),
+        ("head", "logistic"), ("head", "odds"), ("head", "shares"), ("head", None),
     ],
     "svc of two classes": [("classes_", np.arange(3)), ("head", "softmax"), ("head", "shares")],
     "svr": [*EXPANSION, ("single", 0), ("link", "exp and"), ("function.scale", np.ones(2))],

@@ -24,11 +24,12 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge, Ri
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from pliant import DANKClassifier, LABRBFClassifier, LABRBFRegressor, TableFeatures, load, save
 from pliant import to_onnx as exported
+from pliant.records import Constant, to_record
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.reading.encoder import ColumnEncoder
 from tests.records.test_boosters import REGRESSORS as BOOSTERS
@@ -129,6 +130,24 @@ def test_other_models_agree(model, n_classes):
     points = np.random.default_rng(1).normal(size=(300, 5)) * 1.5
     assert_same(model.fit(X, targets(X, 0, n_classes)), points, 1e-10)
     assert_same(model, points[:1], 1e-10)
+
+
+@pytest.mark.parametrize("model", [SVC(), NuSVC(), GradientBoostingClassifier()], ids=str)
+def test_zero_elects_the_same_of_two_classes(model):
+    X = table(0)
+    record = to_record(model.fit(X, targets(X, 0, 2)))
+    if isinstance(model, GradientBoostingClassifier):
+        record.function.leaves[:] = record.function.start[:] = 0.0
+    else:
+        record.function.coefficients[:] = record.function.intercept[:] = 0.0
+    assert (record.decision_function(X) == 0.0).all()
+    assert (record.predict(X) == record.classes_[1]).all()
+    assert_same(record, X, 0.0)
+    record.function = Constant(np.zeros(1), 5)
+    for head in ("scores", "logistic"):
+        record.head = head
+        assert (record.predict(X) == record.classes_[0]).all()
+        assert_same(record, X, 0.0)
 
 
 def test_an_encoder_of_categories_agrees(tmp_path):

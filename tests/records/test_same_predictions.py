@@ -162,6 +162,15 @@ def test_gradient_boosting_agrees_bit_for_bit(n_classes, seed):
     assert_equal_outputs(model, table(seed + 10))
 
 
+def test_gradient_boosting_elects_the_second_class_for_even_odds():
+    """All sums are 0, in exact arithmetic."""
+    X = np.array([[0.0], [0.0], [1.0], [1.0]])
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, [0, 1, 0, 1])
+    assert (model.decision_function(X) == 0.0).all()
+    record = assert_equal_outputs(model, X)
+    assert record.predict(X).tolist() == [1, 1, 1, 1]
+
+
 def test_trees_of_several_targets_agree_bit_for_bit():
     X = table(0)
     Y = np.column_stack([targets(X, 0), targets(X, 1), X[:, 4]])

@@ -121,13 +121,17 @@ def _both(graph: OnnxGraph, p: str) -> str:
 def _of_head(graph: OnnxGraph, model: Any, X: str, k: int) -> tuple[str, str | None, str | None]:
     """Add the outputs of a classifier's head; see `SavedClassifier`."""
     f, _ = add_function(graph, model.function, X)
-    pair = graph.add("Concat", graph.add("Sub", f, f), f, axis=1) if k == 2 else f  # [0, f]
+    if k == 2 and model.head in ("odds", "votes", "pairs"):  # f = 0 elects the second class
+        signs = (graph.add("Less", f, 0.0), graph.add("GreaterOrEqual", f, 0.0))
+        pair = graph.add("Concat", *(graph.cast(each, graph.dtype) for each in signs), axis=1)
+    else:
+        pair = graph.add("Concat", graph.add("Sub", f, f), f, axis=1) if k == 2 else f  # [0, f]
     match model.head:
         case "shares":
             return f, f, None
         case "softmax":
             return f, graph.add("Softmax", f, axis=1), f
-        case "logistic":
+        case "logistic" | "odds":
             return pair, _both(graph, graph.add("Sigmoid", f)), f
         case "ratios":
             return f, _shares(graph, graph.add("Sigmoid", f)), f

@@ -186,7 +186,7 @@ def _gradient_boosting(original: Any) -> Any:
     function = tree_ensemble(nodes, outputs, start, n_features=d, single=True)
     if not hasattr(original, "classes_"):
         return SavedRegressor.of(original, function=function, link="identity", single=True)
-    return _classifier(original, function, "logistic" if k == 1 else "softmax")
+    return _classifier(original, function, "odds" if k == 1 else "softmax")
 
 
 def _histogram_boosting(original: Any) -> Any:

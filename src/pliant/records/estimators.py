@@ -194,7 +194,7 @@ class SavedRegressor(RegressorMixin, Record):
 
 
 def _has_probabilities(record: Any) -> bool:
-    return record.head in ("logistic", "softmax", "shares", "ratios")
+    return record.head in ("logistic", "odds", "softmax", "shares", "ratios")
 
 
 def _has_decisions(record: Any) -> bool:
@@ -209,16 +209,19 @@ class SavedClassifier(ClassifierMixin, Record):
     function : TreeEnsemble, LinearFunction, KernelExpansion, PairExpansion, ClassShares, Constant
     head : str
         "scores": the largest value, or the sign of one value for two classes. "logistic": also
-        probabilities 1 / (1 + exp(-f)). "softmax": exp(f_k) / sum_l exp(f_l). "ratios": logistic
-        functions of all classes, divided by their sum. "shares": the values are probabilities.
-        "votes": each pair of classes has a vote; decision values are votes plus confidences.
-        "pairs": as "votes", but decision values are those of the pairs.
+        probabilities 1 / (1 + exp(-f)). "odds": as "logistic", but f = 0 elects the second class.
+        "softmax": exp(f_k) / sum_l exp(f_l). "ratios": logistic functions of all classes, divided
+        by their sum. "shares": the values are probabilities. "votes": each pair of classes has a
+        vote; decision values are votes plus confidences. "pairs": as "votes", but decision values
+        are those of the pairs.
     classes_ : array of shape (n_classes,)
     """
 
     _form: ClassVar[SavedForm] = {
         "function": Object(FUNCTIONS, sizes={"n_features": "features"}),
-        "head": one_of(("scores", "logistic", "softmax", "ratios", "shares", "votes", "pairs")),
+        "head": one_of(
+            ("scores", "logistic", "odds", "softmax", "ratios", "shares", "votes", "pairs")
+        ),
         "classes_": Labels("classes"),
     }
 
@@ -254,7 +257,7 @@ class SavedClassifier(ClassifierMixin, Record):
         if self.head == "softmax":
             return softmax(values)
         p = np.asarray(expit(values))
-        if self.head == "logistic":
+        if self.head in ("logistic", "odds"):
             return np.hstack([1 - p, p])
         totals = p.sum(axis=1, keepdims=True)
         equal = np.full_like(p, 1 / p.shape[1])
@@ -270,8 +273,8 @@ class SavedClassifier(ClassifierMixin, Record):
         values = self._values(X)
         if self.head in ("votes", "pairs") and k > 2:
             places = won(values, k).argmax(axis=1)
-        elif self.head in ("votes", "pairs"):
-            places = (values[:, 0] >= 0).astype(np.intp)  # libsvm elects the first class for f > 0
+        elif self.head in ("votes", "pairs", "odds"):  # libsvm's values have the other sign
+            places = (values[:, 0] >= 0).astype(np.intp)
         elif self.head in ("shares", "softmax") or values.shape[1] > 1:
             places = values.argmax(axis=1)
         else:
@@ -286,9 +289,9 @@ class SavedClassifier(ClassifierMixin, Record):
 
     def _check_loaded(self) -> None:
         k = len(self.classes_)
-        widths = {"logistic": 1, "scores": 1 if k == 2 else k}
+        widths = {"logistic": 1, "odds": 1, "scores": 1 if k == 2 else k}
         pairs = dict.fromkeys(("votes", "pairs"), k * (k - 1) // 2)
-        if self.head == "logistic" and k != 2:
+        if self.head in ("logistic", "odds") and k != 2:
             raise ValueError(f"expected two classes for a logistic function, got {k}")
         _check_outputs(self, {**widths, **pairs}.get(self.head, k))
         if self.head == "shares":
