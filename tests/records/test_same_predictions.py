@@ -4,6 +4,7 @@ Trees, constants, scalers and encoders agree bit for bit, as the operations are 
 order. Sums by libsvm or BLAS agree up to the rounding of their terms.
 """
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -61,6 +62,7 @@ from pliant.core.form import check_loaded
 from pliant.kernels import Gaussian, Laplacian
 from pliant.persistence import load, save
 from pliant.records import has_record, to_record, trees
+from pliant.records.estimators import won
 
 SEEDS = range(3)
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
@@ -255,6 +257,23 @@ def test_support_vector_machines_agree(make, n_classes, seed):
     # rounding of a sum of n terms c_i k(x, x_i), relative to the largest term
     size = np.abs(model._dual_coef_).max() * len(model.support_)
     assert_equal_outputs(model, points, 1e-15 * max(1.0, size) * 5)
+
+
+def test_votes_of_many_classes_take_little_memory():
+    """Less than a matrix of pairs and classes."""
+    k = 250
+    pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
+    values = np.random.default_rng(0).integers(-1, 2, size=(2, len(pairs))).astype(float)
+    tracemalloc.start()
+    found = won(values, k)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * k * len(pairs) / 4
+    expected = np.zeros((2, k))
+    for row, signs in enumerate(values):
+        for (a, b), sign in zip(pairs, signs, strict=True):
+            expected[row, a if sign > 0 else b] += 1
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

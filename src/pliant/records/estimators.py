@@ -18,7 +18,7 @@ from pliant.core import process
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin, available_if
 from pliant.core.form import FEATURES, Labels, Object, SavedForm, Size
 from pliant.core.parameters import one_of
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Mask
 from pliant.core.validation import prediction_rows
 from pliant.records.functions import (
     ClassShares,
@@ -323,22 +323,27 @@ def softmax(values: Array) -> Array:
 
 def won(values: Array, k: int) -> Array:
     """Return the number of pairs that each of k classes wins; f_ab > 0 elects a < b."""
+    return _elected(values > 0, k)
+
+
+def _elected(first: Mask, k: int) -> Array:
+    """Return the number of pairs that each of k classes wins, given where the first class wins."""
     low, high = np.triu_indices(k, 1)
-    first = values > 0
-    return np.asarray(first @ np.eye(k)[low] + ~first @ np.eye(k)[high])
+    result = np.zeros((len(first), k))
+    for pair, (a, b) in enumerate(zip(low, high, strict=True)):
+        result[:, a] += first[:, pair]
+        result[:, b] += ~first[:, pair]
+    return result
 
 
 def votes(values: Array, k: int) -> Array:
     """Return the votes plus confidences in (-1/3, 1/3), as scikit-learn's "ovr" decisions."""
     low, high = np.triu_indices(k, 1)
     sums = np.zeros((len(values), k))
-    elected = np.zeros((len(values), k))
     for pair, (a, b) in enumerate(zip(low, high, strict=True)):
         sums[:, a] += values[:, pair]
         sums[:, b] -= values[:, pair]
-        second = values[:, pair] < 0  # 0 counts for the first class here, unlike in `won`
-        elected[~second, a] += 1
-        elected[second, b] += 1
+    elected = _elected(values >= 0, k)  # 0 counts for the first class here, unlike in `won`
     return np.asarray(elected + sums / (3 * (np.abs(sums) + 1)))
 
 
