@@ -365,7 +365,7 @@ FORGERIES = {
     "target": [
         ("transformer_", None), ("transformer_", lambda each: to_record(MinMaxScaler().fit(X))),
         ("regressor_", None), ("regressor_", lambda each: to_record(Ridge().fit(X[:, :2], F))),
-        ("regressor_", lambda each: to_record(MinMaxScaler().fit(X))),
+        ("regressor_", lambda each: to_record(MinMaxScaler().fit(X))), ("single", 1),
     ],
     "calibration": [
         ("members_", []), ("members_", [3.0, 4.0]), ("members_", lambda each: each[:1]),

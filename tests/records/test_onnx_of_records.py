@@ -150,6 +150,14 @@ def test_zero_elects_the_same_of_two_classes(model):
         assert_same(record, X, 0.0)
 
 
+def test_a_scaled_target_of_one_column_agrees():
+    """Predictions have the shape (n_samples, 1), as the target."""
+    X = StandardScaler().fit_transform(table(0))
+    model = TransformedTargetRegressor(Ridge(), transformer=StandardScaler())
+    assert_same(model.fit(X, targets(X, 0)[:, None]), X, 1e-10)
+    assert run(model, X)["predicted"].shape == (len(X), 1)
+
+
 def test_an_encoder_of_categories_agrees(tmp_path):
     X = np.column_stack([table(0, d=2, missing=0.1), codes(0)])
     categories = {2: ("a", "b"), 3: ("u", "v", "w", "x", "y"), 4: 40}

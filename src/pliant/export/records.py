@@ -65,8 +65,8 @@ def add_prediction(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int, bool
         assert total is not None
         return total, 1, True
     if isinstance(model, SavedTarget):
-        value, q, single = add_prediction(graph, model.regressor_, X)
-        return _inverse(graph, as_record(model.transformer_).function, value), q, single
+        value, q, _ = add_prediction(graph, model.regressor_, X)
+        return _inverse(graph, as_record(model.transformer_).function, value), q, model.single
     if isinstance(model, SavedRegressor):
         value, q = add_function(graph, model.function, X)
         return (graph.add("Exp", value) if model.link == "exp" else value), q, model.single

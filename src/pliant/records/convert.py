@@ -506,7 +506,9 @@ def _scaled_target(original: Any) -> SavedTarget:
     if original.transformer is None:
         identity = Affine(None, None, None, None, None, None, n_features=1)
         scaler = SavedTransformer.of(scaler, function=identity, n_features_in_=1)
-    return SavedTarget.of(original, regressor_=original.regressor_, transformer_=scaler)
+    parts = {"regressor_": original.regressor_, "transformer_": scaler}
+    # a regressor on one column returns a vector, also if the target had the shape (n, 1)
+    return SavedTarget.of(original, **parts, single=original._training_dim == 1)
 
 
 def _calibration(original: Any) -> SavedCalibration:

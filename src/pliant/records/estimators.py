@@ -396,6 +396,8 @@ class SavedTarget(RegressorMixin, Record):
     regressor_ : estimator
     transformer_ : SavedTransformer
         The scaling of the target.
+    single : bool
+        True if predictions have shape (n_samples,).
     """
 
     _form: ClassVar[SavedForm] = {
@@ -403,16 +405,19 @@ class SavedTarget(RegressorMixin, Record):
         "transformer_": Object(
             SavedTransformer, sizes={"n_features_in_": 1}, method="inverse_transform"
         ),
+        "single": Object(bool),
     }
 
     regressor_: Any
     transformer_: Any
+    single: bool
 
     def predict(self, X: Any) -> Array:
-        """Return the predictions, shape (n_samples,)."""
+        """Return the predictions, shape (n_samples,) or (n_samples, n_outputs)."""
         scaled = np.asarray(self.regressor_.predict(X), dtype=np.float64)
-        result = self.transformer_.inverse_transform(scaled.reshape(len(scaled), -1))
-        return _finite(result.reshape(scaled.shape))
+        columns = scaled[:, None] if scaled.ndim == 1 else scaled
+        result = self.transformer_.inverse_transform(columns)
+        return _finite(result[:, 0] if self.single else result)
 
 
 class SavedCalibration(ClassifierMixin, Record):
