@@ -197,6 +197,7 @@ TREES = [
     ("function.leaves", lambda a: np.hstack([a, a, a])), ("function.start", np.zeros(0)),
     ("function.start", np.array([np.inf])), ("function.divisor", 0.0), ("function.divisor", NAN),
     ("function.divisor", 3), ("function.single", 1), ("function.n_features", 1), ("link", "cube"),
+    ("function.takes_missing", None),
 ]  # fmt: skip
 
 FORGERIES = {

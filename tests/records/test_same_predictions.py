@@ -57,6 +57,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import get_tags
 
 from pliant.core.form import check_loaded
 from pliant.kernels import Gaussian, Laplacian
@@ -211,6 +212,22 @@ def test_features_beyond_float32_are_refused_as_by_a_forest():
                 each.predict(point)
 
 
+def test_trees_take_missing_values_if_the_original_does():
+    X = table(0)
+    points = table(10, missing=0.1)
+    for model in (GradientBoostingRegressor(n_estimators=3), RandomForestRegressor(3)):
+        record = to_record(model.fit(X, targets(X, 0)))
+        known = get_tags(model).input_tags.allow_nan
+        assert get_tags(record).input_tags.allow_nan == known
+        assert known == isinstance(model, RandomForestRegressor)
+        if known:
+            np.testing.assert_array_equal(record.predict(points), model.predict(points))
+            continue
+        for each in (model, record):
+            with pytest.raises(ValueError, match="NaN"):
+                each.predict(points)
+
+
 LINEAR = [
     (LinearRegression, 0), (Ridge, 0), (partial(Ridge, fit_intercept=False), 0), (Lasso, 0),
     (partial(PoissonRegressor, alpha=1.0), 0), (partial(LinearSVR, max_iter=5000), 0),
@@ -260,7 +277,7 @@ def test_support_vector_machines_agree(make, n_classes, seed):
 
 
 def test_votes_of_many_classes_take_little_memory():
-    """Less than a matrix of pairs and classes."""
+    """A matrix with a row per pair and a column per class takes more."""
     k = 250
     pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
     values = np.random.default_rng(0).integers(-1, 2, size=(2, len(pairs))).astype(float)

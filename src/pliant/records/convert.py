@@ -62,10 +62,15 @@ def to_record(original: Any) -> Any:
     convert = CONVERTERS[_name(original)]
     _check_settings(original)
     if convert not in (_pipeline, _frozen) and not _is_fitted(original):
-        from sklearn.utils import get_tags
-
-        return Unfitted.of(original, allow_nan=bool(get_tags(original).input_tags.allow_nan))
+        return Unfitted.of(original, allow_nan=_takes_missing(original))
     return convert(original)
+
+
+def _takes_missing(original: Any) -> bool:
+    """Return True if an estimator of scikit-learn takes missing values."""
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(original).input_tags.allow_nan)
 
 
 def _name(original: Any) -> str:
@@ -153,8 +158,13 @@ def _nodes_of_tree(tree: Any, factor: float | None = None) -> Nodes:
 def _mean_of_trees(original: Any, trees: Sequence[Any]) -> TreeEnsemble:
     nodes = [_nodes_of_tree(each.tree_) for each in trees]
     k, n = nodes[0].values.shape[1], len(trees)
-    d = original.n_features_in_
-    return tree_ensemble(nodes, [0] * n, np.zeros(k), n_features=d, divisor=float(n), single=True)
+    return tree_ensemble(
+        *(nodes, [0] * n, np.zeros(k)),
+        n_features=original.n_features_in_,
+        divisor=float(n),
+        single=True,
+        takes_missing=_takes_missing(original),
+    )
 
 
 def _forest_regressor(original: Any) -> SavedRegressor:
@@ -182,8 +192,13 @@ def _gradient_boosting(original: Any) -> Any:
     start = original._raw_predict_init(np.zeros((1, original.n_features_in_), np.float32))[0]
     rounds = original.estimators_.ravel()  # the trees of all classes, round by round
     nodes = [_nodes_of_tree(each.tree_, original.learning_rate) for each in rounds]
-    outputs, d = [t % k for t in range(len(nodes))], original.n_features_in_
-    function = tree_ensemble(nodes, outputs, start, n_features=d, single=True)
+    outputs = [t % k for t in range(len(nodes))]
+    function = tree_ensemble(
+        *(nodes, outputs, start),
+        n_features=original.n_features_in_,
+        single=True,
+        takes_missing=_takes_missing(original),
+    )
     if not hasattr(original, "classes_"):
         return SavedRegressor.of(original, function=function, link="identity", single=True)
     return _classifier(original, function, "odds" if k == 1 else "softmax")
