@@ -31,7 +31,7 @@ def _boosted(original: Any, function: Any, heads: dict[str, str], loss: str) -> 
     else:
         classes = np.array(original.classes_)
         record = SavedClassifier.of(original, function=function, head=heads[loss], classes_=classes)
-    vars(record).pop("feature_names_in_", None)  # LightGBM invents names
+    vars(record).pop("feature_names_in_", None)  # LightGBM invents names, and compares none
     record.n_features_in_ = function.n_features
     return record
 
@@ -72,7 +72,11 @@ def xgboost_record(original: Any) -> Any:
         single=True,
         narrow=True,
     )
-    return _boosted(original, function, XGBOOST, loss)
+    record = _boosted(original, function, XGBOOST, loss)
+    names = original.get_booster().feature_names
+    if names and not all(name.isdigit() for name in names):  # texts stand for numbered columns
+        record.feature_names_in_ = np.array(names, dtype=object)
+    return record
 
 
 def _rounds(original: Any, starts: Sequence[int]) -> int:
