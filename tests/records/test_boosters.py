@@ -125,6 +125,13 @@ class XGBClassifier:
         return json.dumps({"learner": learner})
 
 
+def test_the_margin_of_the_base_score_is_computed_as_in_xgboost():
+    """For b = 1 - 3 / 2^24, 1 / b in float32 is 1 + 2^-22, so -log(1 / b - 1) is 22 log 2."""
+    record = xgboost_record(XGBClassifier(1 - 3 * 2.0**-24))
+    margin = record.decision_function(np.zeros((1, 2)))
+    np.testing.assert_allclose(margin, 22 * np.log(2.0), rtol=1e-6)
+
+
 def test_the_columns_of_a_frame_have_the_order_of_training():
     """A frame without names has the names "0", "1", ... in XGBoost."""
     record = xgboost_record(XGBClassifier(feature_names=["b", "a"]))

@@ -61,7 +61,7 @@ def xgboost_record(original: Any) -> Any:
     rounds = _rounds(original, booster["model"]["iteration_indptr"])
     margin = base
     if loss == "binary:logistic":
-        margin = np.log(base / (1 - base))
+        margin = -np.log(1 / base - 1)  # in the operations of XGBoost
     elif XGBOOST.get(loss) == "exp":
         margin = np.log(base)
     function = tree_ensemble(
