@@ -159,8 +159,8 @@ def _calibrated(graph: OnnxGraph, model: Any, X: str, k: int) -> str:
         _, p, f = add_classes(graph, member, X)
         values = f if response == "decision_function" else p
         assert values is not None
-        if values is p and k == 2:
-            values = graph.add("Gather", p, np.array([1]), axis=1)
+        if response == "predict_proba" and k == 2:
+            values = graph.add("Gather", values, np.array([1]), axis=1)
         a, b = np.stack(curves).T
         q = graph.add("Sigmoid", graph.add("Neg", graph.add("Add", graph.add("Mul", values, a), b)))
         total = _add(graph, total, _both(graph, q) if k == 2 else _shares(graph, q))
