@@ -142,12 +142,12 @@ def test_zero_elects_the_same_of_two_classes(model):
         record.function.coefficients[:] = record.function.intercept[:] = 0.0
     assert (record.decision_function(X) == 0.0).all()
     assert (record.predict(X) == record.classes_[1]).all()
-    assert_same(record, X, 0.0)
+    assert_same(record, X, 1e-14)
     record.function = Constant(np.zeros(1), 5)
     for head in ("scores", "logistic"):
         record.head = head
         assert (record.predict(X) == record.classes_[0]).all()
-        assert_same(record, X, 0.0)
+        assert_same(record, X, 1e-14)
 
 
 def test_a_scaled_target_of_one_column_agrees():
