@@ -86,6 +86,8 @@ CASES = [
     (numbers("n", order=np.less), [[1, 2]], [[1, 1, 2]]),
     (numbers("n", total=1.0), [[0.25, 0.75], [1 - 1e-9]], [[0.5, 0.6], [0.0], [NAN]]),
     (numbers("n", least=2), [[1, 2]], [[1]]),
+    (numbers("n", "m"), [[[1, 2.5], (True, np.float32(3))]], [[np.ones(2)] * 3, [["a", "b"]]]),
+    (Part("integer", ("n",)), [(1, np.int8(2))], ["12", [1, "2"], [1, None]]),
     (numbers("rows"), [np.ones(4)], [np.ones(3)]),
     (shown("n"), [[NAN, INF], [1]], [["a"], 3.0]),
     (indices("n"), [[0, 5], [], np.arange(3, dtype="u2")], [[-1], [0.5], [2**62 + 1]]),

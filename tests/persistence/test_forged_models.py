@@ -26,6 +26,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler, TargetEncoder
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeRegressor
 
 from pliant import (
     AsymmetricKernelRidge,
@@ -196,6 +197,7 @@ TREES = [
     ("function.leaves", lambda a: np.hstack([a, a, a])), ("function.start", np.zeros(0)),
     ("function.start", np.array([np.inf])), ("function.divisor", 0.0), ("function.divisor", NAN),
     ("function.divisor", 3), ("function.single", 1), ("function.n_features", 1), ("link", "cube"),
+    ("function.takes_missing", None),
 ]  # fmt: skip
 
 FORGERIES = {
@@ -302,7 +304,7 @@ FORGERIES = {
         ("function.counts", lambda a: np.array([-1, *a[1:-1], a[0] + a[-1] + 1], "i4")),
         ("classes_", np.arange(4)), ("classes_", np.arange(1)), ("classes_", np.zeros(3)),
         ("classes_", np.eye(3)), ("classes_", [0, 1, 2]), ("head", "softmax and"),
-        ("head", "logistic"), ("head", "shares"), ("head", None),
+        ("head", "logistic"), ("head", "odds"), ("head", "shares"), ("head", None),
     ],
     "svc of two classes": [("classes_", np.arange(3)), ("head", "softmax"), ("head", "shares")],
     "svr": [*EXPANSION, ("single", 0), ("link", "exp and"), ("function.scale", np.ones(2))],
@@ -364,7 +366,7 @@ FORGERIES = {
     "target": [
         ("transformer_", None), ("transformer_", lambda each: to_record(MinMaxScaler().fit(X))),
         ("regressor_", None), ("regressor_", lambda each: to_record(Ridge().fit(X[:, :2], F))),
-        ("regressor_", lambda each: to_record(MinMaxScaler().fit(X))),
+        ("regressor_", lambda each: to_record(MinMaxScaler().fit(X))), ("single", 1),
     ],
     "calibration": [
         ("members_", []), ("members_", [3.0, 4.0]), ("members_", lambda each: each[:1]),
@@ -373,6 +375,8 @@ FORGERIES = {
         ("curves_", lambda each: [[], []]), ("curves_", lambda each: [each[0], [np.zeros(3)]]),
         ("curves_", lambda each: [each[0], [np.full(2, NAN)]]), ("classes_", np.arange(3)),
         ("curves_", lambda each: [each[0], ["ab"]]), ("n_features_in_", 2),
+        ("responses_", ["predict_proba"] * 2), ("responses_", ["__repr__"] * 2),
+        ("responses_", ["decision_function"]), ("responses_", None),
     ],
     "isotonic": [
         ("curves_", lambda each: [[each[0][0] + 1.0], each[1]]),
@@ -431,6 +435,17 @@ def test_every_parameter_has_to_be_there(tmp_path, name):
         delattr(forged, parameter)
         with pytest.raises(ModelFileError, match=parameter):
             save(forged, tmp_path / "model.pliant")
+
+
+def test_a_tree_whose_roots_are_its_children_is_refused(tmp_path):
+    """One array stands for both, and node 0 is its own child; nothing predicts here."""
+    tree = DecisionTreeRegressor(max_leaf_nodes=2).fit(X, F)
+    trees = to_record(tree).function
+    trees.left = trees.roots
+    with pytest.raises(ValueError, match="expected children after their parents"):
+        trees._check_loaded()
+    with pytest.raises(ModelFileError, match="expected children after their parents"):
+        save(trees, tmp_path / "model.pliant")
 
 
 def test_the_kernel_of_another_machine_is_refused(tmp_path):

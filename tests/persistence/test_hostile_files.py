@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import TableFeatures
 from pliant.exceptions import ModelFileError
 from pliant.kernels import Gaussian
-from pliant.persistence import load, load_file, save
+from pliant.persistence import load, load_file, save, trusted_types
 from pliant.persistence._codec import MAX_ROW_BYTES, Decoder
 from pliant.records import to_record
 
@@ -234,6 +234,23 @@ def test_lists_that_are_copied_take_limited_memory(tmp_path, valid):
         root["parts"] += [[number + 1, [place], n] for _ in range(MAX_ROW_BYTES // (8 * n) + 1)]
 
     assert "arrays of objects" in refusal(tmp_path, with_json(valid, change))
+
+
+def decoded(kinds, parts):
+    return Decoder([[kind] for kind in kinds], b"", trusted_types()).decode(parts)
+
+
+def test_lists_of_lists_that_become_arrays_take_limited_memory():
+    """NumPy would make one array of a list of references to one list."""
+    assert decoded(["list"], [[0, 1, 2], [0, [0], [0]]]) == [[1, 2], [1, 2]]
+    n = 3000
+    with pytest.raises(ModelFileError, match="nested objects"):
+        decoded(["list"], [[0, *[1.0] * n], [0, *[[0]] * n]])
+
+
+def test_only_arrays_are_transposed():
+    with pytest.raises(ModelFileError, match="expected an array to transpose, got a list"):
+        decoded(["list", "transposed"], [[0, 1.0, 2.0], [1, [0]]])
 
 
 @pytest.mark.parametrize("width", [10**7, 10**12, -1, 2.0, None])

@@ -162,6 +162,8 @@ OTHERS = [
     (CalibratedClassifierCV(pliant.DANKClassifier(), cv=2, method="isotonic"), LABELS),
     (make_pipeline(MinMaxScaler(), PCA(2), Ridge()), Y),
     (TransformedTargetRegressor(SVR(), transformer=StandardScaler()), Y),
+    (TransformedTargetRegressor(Ridge(), transformer=StandardScaler()), Y[:, None]),
+    (TransformedTargetRegressor(Ridge()), np.column_stack([Y, X[:, 0]])),
 ]  # fmt: skip
 
 

@@ -3,15 +3,19 @@
 Sums of trees agree bit for bit; XGBoost's probabilities and exponentials are in float32.
 """
 
+import json
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 
 from pliant.core.form import check_loaded
 from pliant.persistence import holds, load, save
 from pliant.records import to_record
+from pliant.records.boosters import xgboost_record
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.comparison.contenders import named
 from tests.records.test_same_predictions import table, targets
@@ -94,6 +98,74 @@ def test_classifiers_agree(name, n_classes):
     else:
         sums = model.predict(points, prediction_type="RawFormulaVal")
         np.testing.assert_array_equal(record.decision_function(points), sums)
+
+
+class XGBClassifier:
+    """An XGBoost classifier of one leaf with the value 0, as XGBoost writes it down."""
+
+    def __init__(self, base_score=0.5, feature_names=None):
+        self.base_score, self.feature_names = base_score, feature_names
+        self.classes_ = np.arange(2)
+
+    def get_params(self, deep=True):
+        return {"missing": np.nan}
+
+    def get_booster(self):
+        return self
+
+    def save_raw(self, raw_format):
+        tree = {"split_conditions": [0.0], "left_children": [-1], "right_children": [-1]}
+        tree |= {"split_type": [0], "split_indices": [0], "default_left": [0]}
+        model = {"trees": [tree], "tree_info": [0], "iteration_indptr": [0, 1]}
+        learner = {
+            "gradient_booster": {"name": "gbtree", "model": model},
+            "objective": {"name": "binary:logistic"},
+            "learner_model_param": {"base_score": str(self.base_score), "num_feature": "2"},
+        }
+        return json.dumps({"learner": learner})
+
+
+def test_the_margin_of_the_base_score_is_computed_as_in_xgboost():
+    """For b = 1 - 3 / 2^24, 1 / b in float32 is 1 + 2^-22, so -log(1 / b - 1) is 22 log 2."""
+    record = xgboost_record(XGBClassifier(1 - 3 * 2.0**-24))
+    margin = record.decision_function(np.zeros((1, 2)))
+    np.testing.assert_allclose(margin, 22 * np.log(2.0), rtol=1e-6)
+
+
+def test_the_columns_of_a_frame_have_the_order_of_training():
+    """A frame without names has the names "0", "1", ... in XGBoost."""
+    record = xgboost_record(XGBClassifier(feature_names=["b", "a"]))
+    check_loaded(record)
+    frame = pd.DataFrame({"b": [0.0], "a": [1.0]})
+    assert record.predict(frame).tolist() == [0]
+    with pytest.raises(ValueError, match="feature names should match"):
+        record.predict(frame[["a", "b"]])
+    for names in (None, ["0", "1"]):
+        record = xgboost_record(XGBClassifier(feature_names=names))
+        assert not hasattr(record, "feature_names_in_")
+
+
+def test_xgboost_and_its_record_compare_the_columns_of_a_frame():
+    X = pd.DataFrame(table(0), columns=list("edcba"))
+    model = made("xgboost", "Regressor", n_estimators=5).fit(X, targets(table(0), 0))
+    record = to_record(model)
+    np.testing.assert_array_equal(record.predict(X), model.predict(X))
+    for each in (model, record):
+        with pytest.raises(ValueError, match=r"feature.names"):
+            each.predict(X[list("abcde")])
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_calibrated_boosters_agree(name, tmp_path):
+    """The curves were fitted to probabilities, as these boosters have no decision values."""
+    X = table(0)
+    y = (targets(X, 0) > 100).astype(int)
+    inner = made(name, "Classifier", n_estimators=5)
+    model = CalibratedClassifierCV(inner, cv=2).fit(X, y)
+    save(model, tmp_path / "model.pliant")
+    points = table(10)
+    expected, got = model.predict_proba(points), load(tmp_path / "model.pliant").predict_proba
+    np.testing.assert_allclose(got(points), expected, rtol=0, atol=1e-5)
 
 
 REFUSED = [

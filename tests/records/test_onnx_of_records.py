@@ -24,16 +24,17 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge, Ri
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 from sklearn.tree import DecisionTreeRegressor
 
 from pliant import DANKClassifier, LABRBFClassifier, LABRBFRegressor, TableFeatures, load, save
 from pliant import to_onnx as exported
+from pliant.records import Constant, to_record
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.reading.encoder import ColumnEncoder
 from tests.records.test_boosters import REGRESSORS as BOOSTERS
 from tests.records.test_boosters import made
-from tests.records.test_same_predictions import codes, table, targets
+from tests.records.test_same_predictions import Shares, codes, table, targets
 
 
 def run(model, points, dtype="float64"):
@@ -115,6 +116,7 @@ OTHERS = [
     (LinearDiscriminantAnalysis(), 3), (CalibratedClassifierCV(SVC(), ensemble=False), 2),
     (CalibratedClassifierCV(SVC(), cv=2), 3),
     (CalibratedClassifierCV(RandomForestClassifier(5), cv=2), 2),
+    (CalibratedClassifierCV(Shares(), cv=2), 2), (CalibratedClassifierCV(Shares(), cv=2), 3),
     (make_pipeline(StandardScaler(), DANKClassifier(extension="none")), 2),
     (make_pipeline(MinMaxScaler(clip=True), PCA(3, whiten=True), LogisticRegression()), 2),
     (make_pipeline(SimpleImputer(add_indicator=True), LABRBFClassifier(10, random_state=0)), 3),
@@ -128,6 +130,32 @@ def test_other_models_agree(model, n_classes):
     points = np.random.default_rng(1).normal(size=(300, 5)) * 1.5
     assert_same(model.fit(X, targets(X, 0, n_classes)), points, 1e-10)
     assert_same(model, points[:1], 1e-10)
+
+
+@pytest.mark.parametrize("model", [SVC(), NuSVC(), GradientBoostingClassifier()], ids=str)
+def test_zero_elects_the_same_of_two_classes(model):
+    X = table(0)
+    record = to_record(model.fit(X, targets(X, 0, 2)))
+    if isinstance(model, GradientBoostingClassifier):
+        record.function.leaves[:] = record.function.start[:] = 0.0
+    else:
+        record.function.coefficients[:] = record.function.intercept[:] = 0.0
+    assert (record.decision_function(X) == 0.0).all()
+    assert (record.predict(X) == record.classes_[1]).all()
+    assert_same(record, X, 1e-14)
+    record.function = Constant(np.zeros(1), 5)
+    for head in ("scores", "logistic"):
+        record.head = head
+        assert (record.predict(X) == record.classes_[0]).all()
+        assert_same(record, X, 1e-14)
+
+
+def test_a_scaled_target_of_one_column_agrees():
+    """Predictions have the shape (n_samples, 1), as the target."""
+    X = StandardScaler().fit_transform(table(0))
+    model = TransformedTargetRegressor(Ridge(), transformer=StandardScaler())
+    assert_same(model.fit(X, targets(X, 0)[:, None]), X, 1e-10)
+    assert run(model, X)["predicted"].shape == (len(X), 1)
 
 
 def test_an_encoder_of_categories_agrees(tmp_path):

@@ -4,10 +4,13 @@ Trees, constants, scalers and encoders agree bit for bit, as the operations are 
 order. Sums by libsvm or BLAS agree up to the rounding of their terms.
 """
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -37,10 +40,13 @@ from sklearn.linear_model import (
     Lasso,
     LinearRegression,
     LogisticRegression,
+    LogisticRegressionCV,
     PoissonRegressor,
     Ridge,
     RidgeClassifier,
+    RidgeClassifierCV,
 )
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
     MinMaxScaler,
@@ -51,10 +57,13 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils import get_tags
 
 from pliant.core.form import check_loaded
 from pliant.kernels import Gaussian, Laplacian
+from pliant.persistence import load, save
 from pliant.records import has_record, to_record, trees
+from pliant.records.estimators import won
 
 SEEDS = range(3)
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
@@ -156,6 +165,15 @@ def test_gradient_boosting_agrees_bit_for_bit(n_classes, seed):
     assert_equal_outputs(model, table(seed + 10))
 
 
+def test_gradient_boosting_elects_the_second_class_for_even_odds():
+    """All sums are 0, in exact arithmetic."""
+    X = np.array([[0.0], [0.0], [1.0], [1.0]])
+    model = GradientBoostingClassifier(n_estimators=3).fit(X, [0, 1, 0, 1])
+    assert (model.decision_function(X) == 0.0).all()
+    record = assert_equal_outputs(model, X)
+    assert record.predict(X).tolist() == [1, 1, 1, 1]
+
+
 def test_trees_of_several_targets_agree_bit_for_bit():
     X = table(0)
     Y = np.column_stack([targets(X, 0), targets(X, 1), X[:, 4]])
@@ -192,6 +210,22 @@ def test_features_beyond_float32_are_refused_as_by_a_forest():
         for each in (model, to_record(model)):
             with np.errstate(over="ignore"), pytest.raises(ValueError, match=r"[Ii]nf|float32"):
                 each.predict(point)
+
+
+def test_trees_take_missing_values_if_the_original_does():
+    X = table(0)
+    points = table(10, missing=0.1)
+    for model in (GradientBoostingRegressor(n_estimators=3), RandomForestRegressor(3)):
+        record = to_record(model.fit(X, targets(X, 0)))
+        known = get_tags(model).input_tags.allow_nan
+        assert get_tags(record).input_tags.allow_nan == known
+        assert known == isinstance(model, RandomForestRegressor)
+        if known:
+            np.testing.assert_array_equal(record.predict(points), model.predict(points))
+            continue
+        for each in (model, record):
+            with pytest.raises(ValueError, match="NaN"):
+                each.predict(points)
 
 
 LINEAR = [
@@ -242,6 +276,23 @@ def test_support_vector_machines_agree(make, n_classes, seed):
     assert_equal_outputs(model, points, 1e-15 * max(1.0, size) * 5)
 
 
+def test_votes_of_many_classes_take_little_memory():
+    """A matrix with a row per pair and a column per class takes more."""
+    k = 250
+    pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
+    values = np.random.default_rng(0).integers(-1, 2, size=(2, len(pairs))).astype(float)
+    tracemalloc.start()
+    found = won(values, k)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * k * len(pairs) / 4
+    expected = np.zeros((2, k))
+    for row, signs in enumerate(values):
+        for (a, b), sign in zip(pairs, signs, strict=True):
+            expected[row, a if sign > 0 else b] += 1
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_support_vector_machines_on_kernel_values_agree(n_classes):
     X = StandardScaler().fit_transform(table(0))
@@ -281,6 +332,15 @@ def test_gaussian_process_classifiers_agree(n_classes):
     model.fit(X, targets(X, 0, n_classes))
     # the five error functions have coefficients of 3500
     assert_equal_outputs(model, np.random.default_rng(1).normal(size=(100, 5)), 1e-10)
+
+
+def test_a_gaussian_process_classifies_far_points_by_the_sign_of_its_mean():
+    """Their probabilities of the second class are below 1/2 by the error of an approximation."""
+    model = GaussianProcessClassifier(RBF(1.0), optimizer=None).fit([[0.0], [1.0]], [0, 1])
+    points = np.array([[7.0], [8.0], [-6.0]])
+    record = to_record(model)
+    assert (record.predict_proba(points)[:, 1] < 0.5).all()
+    assert model.predict(points).tolist() == record.predict(points).tolist() == [1, 1, 0]
 
 
 TRANSFORMERS = [
@@ -353,6 +413,45 @@ def test_calibrated_classifiers_agree(ensemble, n_classes, method):
         assert_equal_outputs(model, np.random.default_rng(1).normal(size=(100, 5)), 1e-15)
 
 
+class Shares(ClassifierMixin, BaseEstimator):
+    """Logistic regression with probabilities alone, as the classifiers of boosting libraries."""
+
+    def fit(self, X, y):
+        self.machine_ = LogisticRegression().fit(X, y)
+        self.classes_, self.n_features_in_ = self.machine_.classes_, X.shape[1]
+        return self
+
+    def predict_proba(self, X):
+        return self.machine_.predict_proba(X)
+
+    def predict(self, X):
+        return self.machine_.predict(X)
+
+    def _to_record(self):
+        return to_record(self.machine_)
+
+
+@pytest.mark.parametrize("method", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_calibrated_probabilities_agree(tmp_path, n_classes, method):
+    """The record of a member has decision values, unlike the member that the curves were fitted to.
+
+    A pipeline has them if its last step does.
+    """
+    X = StandardScaler().fit_transform(table(0))
+    points = np.random.default_rng(1).normal(size=(100, 5))
+    for inner in (Shares(), make_pipeline(StandardScaler(), Shares())):
+        model = CalibratedClassifierCV(inner, cv=2, method=method).fit(X, targets(X, 0, n_classes))
+        save(model, tmp_path / "model.pliant")
+        loaded = load(tmp_path / "model.pliant")
+        assert hasattr(loaded.members_[0], "decision_function")
+        expected, got = model.predict_proba(points), loaded.predict_proba(points)
+        if method == "sigmoid":
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+        else:  # a curve may be steep between two scores
+            assert np.median(np.abs(got - expected)) < 1e-6
+
+
 def test_subclasses_have_no_record():
     """They may predict otherwise."""
 
@@ -361,6 +460,25 @@ def test_subclasses_have_no_record():
 
     assert has_record(Ridge())
     assert not has_record(Mine())
+
+
+@pytest.mark.parametrize("kind", [RidgeClassifier, RidgeClassifierCV])
+@pytest.mark.parametrize("kind", [LogisticRegression, LogisticRegressionCV])
+def test_probabilities_by_a_setting_of_earlier_versions_have_no_record(kind, monkeypatch):
+    """scikit-learn 1.7 has ``multi_class``, which later versions left out."""
+    model = kind()
+    known = model.get_params(deep=False)
+    assert has_record(model)
+    for value in ("auto", "deprecated", "multinomial", "ovr"):
+        changed = {**known, "multi_class": value}
+        monkeypatch.setattr(model, "get_params", lambda deep=True, changed=changed: changed)
+        assert has_record(model) == (value in ("auto", "deprecated"))
+
+
+def test_several_labels_per_row_have_no_record(kind):
+    X = StandardScaler().fit_transform(table(0))
+    with pytest.raises(ValueError, match="more than one label per row of RidgeClassifier"):
+        to_record(kind().fit(X, (X[:, :3] > 0).astype(int)))
 
 
 def test_a_strict_encoder_refuses_unknown_categories():
@@ -377,8 +495,10 @@ def test_a_strict_encoder_refuses_unknown_categories():
 SETTINGS = [
     SVC(probability=True), SVC(break_ties=True), SVC(kernel=np.dot), SVC(kernel=Gaussian()),
     SVR(kernel=np.dot), KernelRidge(kernel="cosine"), DummyClassifier(strategy="uniform"),
+    KernelRidge(kernel="poly", degree=2.5), KernelRidge(kernel="polynomial", degree=0.5),
     GaussianProcessRegressor(RBF() + ConstantKernel()), OneHotEncoder(drop="first"),
     GaussianProcessClassifier(RBF() + WhiteKernel()), SimpleImputer(missing_values=-1),
+    SimpleImputer(missing_values=pd.NA), SimpleImputer(missing_values=None),
     TransformedTargetRegressor(Ridge(), func=np.log, inverse_func=np.exp),
     CalibratedClassifierCV(method="temperature"), GradientBoostingRegressor(init=Ridge()),
 ]  # fmt: skip

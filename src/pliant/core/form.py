@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -59,7 +60,7 @@ class Part(Entry):
     ----------
     dtype : str
         The exact type of the entries, such as "f8", for a C-contiguous array; "integer" or
-        "number" for anything that `numpy.asarray` converts to such entries.
+        "number" for numbers, nested lists of numbers, and arrays of any type of number.
     axes : tuple of str or int
         The size of each axis.
     low, high : float
@@ -111,7 +112,7 @@ class Part(Entry):
     def _array(self, name: str, value: Any) -> npt.NDArray[Any]:
         """Return a value as an array of the right type."""
         if kinds := {"number": "biuf", "integer": "iu"}.get(self.dtype):
-            array = np.asarray(value)
+            array = np.asarray(value if _is_numeric(value) else None)
             known = array.dtype.kind in kinds or (not array.size and array.dtype.kind == "f")
         else:
             array, dtype = value, np.dtype(self.dtype)
@@ -141,6 +142,16 @@ class Part(Entry):
         if self.below and np.size(value) and np.max(value) >= sizes[self.below]:
             limit = f"{sizes[self.below]}, the number of {self.below}"
             raise ValueError(f"expected {name} below {limit}, got {np.max(value)}")
+
+
+def _is_numeric(value: Any) -> bool:
+    """Return True for an array, a number, or a nested list of numbers.
+
+    In a list, NumPy would repeat arrays, and give each text the length of the longest.
+    """
+    if isinstance(value, list | tuple):
+        return all(not isinstance(each, np.ndarray) and _is_numeric(each) for each in value)
+    return isinstance(value, np.ndarray | np.bool_ | Real)
 
 
 def numbers(*axes: Axis, **options: Any) -> Part:

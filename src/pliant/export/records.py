@@ -65,8 +65,8 @@ def add_prediction(graph: OnnxGraph, model: Any, X: str) -> tuple[str, int, bool
         assert total is not None
         return total, 1, True
     if isinstance(model, SavedTarget):
-        value, q, single = add_prediction(graph, model.regressor_, X)
-        return _inverse(graph, as_record(model.transformer_).function, value), q, single
+        value, q, _ = add_prediction(graph, model.regressor_, X)
+        return _inverse(graph, as_record(model.transformer_).function, value), q, model.single
     if isinstance(model, SavedRegressor):
         value, q = add_function(graph, model.function, X)
         return (graph.add("Exp", value) if model.link == "exp" else value), q, model.single
@@ -121,13 +121,17 @@ def _both(graph: OnnxGraph, p: str) -> str:
 def _of_head(graph: OnnxGraph, model: Any, X: str, k: int) -> tuple[str, str | None, str | None]:
     """Add the outputs of a classifier's head; see `SavedClassifier`."""
     f, _ = add_function(graph, model.function, X)
-    pair = graph.add("Concat", graph.add("Sub", f, f), f, axis=1) if k == 2 else f  # [0, f]
+    if k == 2 and model.head in ("odds", "votes", "pairs"):  # f = 0 elects the second class
+        signs = (graph.add("Less", f, 0.0), graph.add("GreaterOrEqual", f, 0.0))
+        pair = graph.add("Concat", *(graph.cast(each, graph.dtype) for each in signs), axis=1)
+    else:
+        pair = graph.add("Concat", graph.add("Sub", f, f), f, axis=1) if k == 2 else f  # [0, f]
     match model.head:
         case "shares":
             return f, f, None
         case "softmax":
             return f, graph.add("Softmax", f, axis=1), f
-        case "logistic":
+        case "logistic" | "odds":
             return pair, _both(graph, graph.add("Sigmoid", f)), f
         case "ratios":
             return f, _shares(graph, graph.add("Sigmoid", f)), f
@@ -148,14 +152,15 @@ def _of_head(graph: OnnxGraph, model: Any, X: str, k: int) -> tuple[str, str | N
 def _calibrated(graph: OnnxGraph, model: Any, X: str, k: int) -> str:
     """Add the mean of calibrated probabilities; curves are logistic."""
     total = None
-    for member, curves in zip(model.members_, model.curves_, strict=True):
+    parts = zip(model.members_, model.responses_, model.curves_, strict=True)
+    for member, response, curves in parts:
         if any(curve.ndim == 2 for curve in curves):
             raise ValueError("expected sigmoid calibration for ONNX, got isotonic calibration")
         _, p, f = add_classes(graph, member, X)
-        values = f
-        if values is None:
-            assert p is not None
-            values = graph.add("Gather", p, np.array([1]), axis=1) if k == 2 else p
+        values = f if response == "decision_function" else p
+        assert values is not None
+        if response == "predict_proba" and k == 2:
+            values = graph.add("Gather", values, np.array([1]), axis=1)
         a, b = np.stack(curves).T
         q = graph.add("Sigmoid", graph.add("Neg", graph.add("Add", graph.add("Mul", values, a), b)))
         total = _add(graph, total, _both(graph, q) if k == 2 else _shares(graph, q))

@@ -29,7 +29,7 @@ MAX_PARTS = 500_000
 """Maximum number of parts in a file."""
 
 MAX_NESTED = 10 * MAX_PARTS
-"""Maximum number of parts in the model, counting a shared part at each use."""
+"""Maximum number of parts, and of plain values in lists, counting a shared part at each use."""
 
 MAX_ROW_BYTES = 100_000_000
 """Maximum number of bytes in arrays restored from rows that are stored once."""
@@ -254,6 +254,7 @@ class Decoder:
         if unknown := [name for name, *_ in kinds if name not in known]:
             raise ModelFileError(f"the file names {quoted(unknown[0])}, which is not on the list")
         self.makers = [self._maker(*kind) for kind in kinds]
+        self.are_lists = [name in ("list", "tuple") for name, *_ in kinds]
 
     def decode(self, parts: list[list[Any]]) -> Any:
         """Build all parts and return the last, the model."""
@@ -261,7 +262,9 @@ class Decoder:
             raise ModelFileError(f"expected at most {MAX_PARTS} parts, got {len(parts)}")
         built, sizes = list[Any](), list[int]()
         for number, *values in parts:
-            sizes.append(1 + sum(sizes[value[0]] for value in values if type(value) is list))
+            plain = int(self.are_lists[number])  # NumPy may make an array of the whole list
+            counts = (sizes[value[0]] if type(value) is list else plain for value in values)
+            sizes.append(1 + sum(counts))
             if sizes[-1] > MAX_NESTED:
                 raise ModelFileError(f"expected at most {MAX_NESTED} nested objects")
             arguments = (built[value[0]] if type(value) is list else value for value in values)
@@ -406,6 +409,13 @@ def _make_csr(data: Any, indices: Any, indptr: Any, width: Any) -> Any:
     return scipy.sparse.csr_array((data, indices, indptr), shape=(len(indptr) - 1, width))
 
 
+def _transposed(array: Any) -> Array:
+    """Return the transpose of an array; raise ModelFileError for lists, which NumPy would copy."""
+    if not isinstance(array, np.ndarray):
+        raise ModelFileError(f"expected an array to transpose, got a {type(array).__name__}")
+    return array.T
+
+
 def _make_dict(*items: Any) -> dict[Any, Any]:
     """Return a dict of alternating keys and values."""
     return dict(zip(items[::2], items[1::2], strict=True))
@@ -419,6 +429,6 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "csr": _make_csr,
     "scalar": lambda array: array[0],
     "point": lambda array: array.reshape(()),
-    "transposed": np.transpose,
+    "transposed": _transposed,
 }
 """Functions that make a part from its values; `Decoder` makes arrays, and objects of classes."""

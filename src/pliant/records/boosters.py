@@ -31,7 +31,7 @@ def _boosted(original: Any, function: Any, heads: dict[str, str], loss: str) -> 
     else:
         classes = np.array(original.classes_)
         record = SavedClassifier.of(original, function=function, head=heads[loss], classes_=classes)
-    vars(record).pop("feature_names_in_", None)  # LightGBM invents names
+    vars(record).pop("feature_names_in_", None)  # LightGBM invents names, and compares none
     record.n_features_in_ = function.n_features
     return record
 
@@ -61,7 +61,7 @@ def xgboost_record(original: Any) -> Any:
     rounds = _rounds(original, booster["model"]["iteration_indptr"])
     margin = base
     if loss == "binary:logistic":
-        margin = np.log(base / (1 - base))
+        margin = -np.log(1 / base - 1)  # in the operations of XGBoost
     elif XGBOOST.get(loss) == "exp":
         margin = np.log(base)
     function = tree_ensemble(
@@ -72,7 +72,11 @@ def xgboost_record(original: Any) -> Any:
         single=True,
         narrow=True,
     )
-    return _boosted(original, function, XGBOOST, loss)
+    record = _boosted(original, function, XGBOOST, loss)
+    names = original.get_booster().feature_names
+    if names and not all(name.isdigit() for name in names):  # texts stand for numbered columns
+        record.feature_names_in_ = np.array(names, dtype=object)
+    return record
 
 
 def _rounds(original: Any, starts: Sequence[int]) -> int:

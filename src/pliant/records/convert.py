@@ -62,10 +62,15 @@ def to_record(original: Any) -> Any:
     convert = CONVERTERS[_name(original)]
     _check_settings(original)
     if convert not in (_pipeline, _frozen) and not _is_fitted(original):
-        from sklearn.utils import get_tags
-
-        return Unfitted.of(original, allow_nan=bool(get_tags(original).input_tags.allow_nan))
+        return Unfitted.of(original, allow_nan=_takes_missing(original))
     return convert(original)
+
+
+def _takes_missing(original: Any) -> bool:
+    """Return True if an estimator of scikit-learn takes missing values."""
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(original).input_tags.allow_nan)
 
 
 def _name(original: Any) -> str:
@@ -91,12 +96,16 @@ def _check_settings(original: Any) -> None:
         own = isinstance(kernel, Kernel) and name == "KernelRidge"
         if not own and (not isinstance(kernel, str) or kernel not in KERNELS):
             refuse(original, f"kernel={kernel!r:.80}")
+        if not own and kernel.startswith("poly") and float(known["degree"]) % 1 != 0:
+            refuse(original, f"degree={known['degree']!r:.80}")
     if name.startswith("GaussianProcess") and kernel is not None:
         _process_kernel(original, kernel)
         if name.endswith("Classifier") and "WhiteKernel" in repr(kernel):
             refuse(original, "WhiteKernel")
-    if name == "SimpleImputer" and known["missing_values"] == known["missing_values"]:
-        refuse(original, f"missing_values={known['missing_values']!r:.80}")
+    if name == "SimpleImputer":
+        missing = known["missing_values"]
+        if not (isinstance(missing, float | np.floating) and np.isnan(missing)):
+            refuse(original, f"missing_values={missing!r:.80}")
     transformer = known.get("transformer")
     if transformer is not None and _name(transformer) not in SCALERS:
         refuse(original, f"transformer={transformer!r:.80}")
@@ -110,6 +119,9 @@ PARAMETERS: dict[str, dict[str, tuple[Any, ...]]] = {
     "NuSVC": {"probability": (False, "deprecated"), "break_ties": (False,)},
     "KernelRidge": {"kernel_params": (None,)},
     "GaussianProcessClassifier": {"multi_class": ("one_vs_rest",)},
+    # a parameter of scikit-learn 1.7 only
+    "LogisticRegression": {"multi_class": ("deprecated", "auto")},
+    "LogisticRegressionCV": {"multi_class": ("deprecated", "auto")},
     "DummyClassifier": {"strategy": ("prior", "most_frequent", "constant")},
     "GradientBoostingRegressor": {"init": (None, "zero")},
     "GradientBoostingClassifier": {"init": (None, "zero"), "loss": ("log_loss",)},
@@ -146,8 +158,13 @@ def _nodes_of_tree(tree: Any, factor: float | None = None) -> Nodes:
 def _mean_of_trees(original: Any, trees: Sequence[Any]) -> TreeEnsemble:
     nodes = [_nodes_of_tree(each.tree_) for each in trees]
     k, n = nodes[0].values.shape[1], len(trees)
-    d = original.n_features_in_
-    return tree_ensemble(nodes, [0] * n, np.zeros(k), n_features=d, divisor=float(n), single=True)
+    return tree_ensemble(
+        *(nodes, [0] * n, np.zeros(k)),
+        n_features=original.n_features_in_,
+        divisor=float(n),
+        single=True,
+        takes_missing=_takes_missing(original),
+    )
 
 
 def _forest_regressor(original: Any) -> SavedRegressor:
@@ -175,11 +192,16 @@ def _gradient_boosting(original: Any) -> Any:
     start = original._raw_predict_init(np.zeros((1, original.n_features_in_), np.float32))[0]
     rounds = original.estimators_.ravel()  # the trees of all classes, round by round
     nodes = [_nodes_of_tree(each.tree_, original.learning_rate) for each in rounds]
-    outputs, d = [t % k for t in range(len(nodes))], original.n_features_in_
-    function = tree_ensemble(nodes, outputs, start, n_features=d, single=True)
+    outputs = [t % k for t in range(len(nodes))]
+    function = tree_ensemble(
+        *(nodes, outputs, start),
+        n_features=original.n_features_in_,
+        single=True,
+        takes_missing=_takes_missing(original),
+    )
     if not hasattr(original, "classes_"):
         return SavedRegressor.of(original, function=function, link="identity", single=True)
-    return _classifier(original, function, "logistic" if k == 1 else "softmax")
+    return _classifier(original, function, "odds" if k == 1 else "softmax")
 
 
 def _histogram_boosting(original: Any) -> Any:
@@ -243,6 +265,9 @@ def _linear_regressor(original: Any) -> SavedRegressor:
 
 
 def _linear_classifier(original: Any) -> SavedClassifier:
+    binarizer = getattr(original, "_label_binarizer", None)  # of ridge regression
+    if binarizer is not None and binarizer.y_type_.startswith("multilabel"):
+        refuse(original, "more than one label per row")
     return _classifier(original, _linear_function(original), "scores")
 
 
@@ -496,16 +521,21 @@ def _scaled_target(original: Any) -> SavedTarget:
     if original.transformer is None:
         identity = Affine(None, None, None, None, None, None, n_features=1)
         scaler = SavedTransformer.of(scaler, function=identity, n_features_in_=1)
-    return SavedTarget.of(original, regressor_=original.regressor_, transformer_=scaler)
+    parts = {"regressor_": original.regressor_, "transformer_": scaler}
+    # a regressor on one column returns a vector, also if the target had the shape (n, 1)
+    return SavedTarget.of(original, **parts, single=original._training_dim == 1)
 
 
 def _calibration(original: Any) -> SavedCalibration:
-    members, curves = [], []
+    """Return the members with the method that scikit-learn prefers, which their records may add."""
+    members, responses, curves = [], [], []
     for each in original.calibrated_classifiers_:
         members.append(each.estimator)
+        known = hasattr(each.estimator, "decision_function")
+        responses.append("decision_function" if known else "predict_proba")
         curves.append([_curve(calibrator) for calibrator in each.calibrators])
-    classes = np.array(original.classes_)
-    return SavedCalibration.of(original, members_=members, curves_=curves, classes_=classes)
+    parts = {"members_": members, "responses_": responses, "curves_": curves}
+    return SavedCalibration.of(original, **parts, classes_=np.array(original.classes_))
 
 
 def _curve(calibrator: Any) -> Array:

@@ -18,7 +18,7 @@ from pliant.core import process
 from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin, available_if
 from pliant.core.form import FEATURES, Labels, Object, SavedForm, Size
 from pliant.core.parameters import one_of
-from pliant.core.typing import Array
+from pliant.core.typing import Array, Mask
 from pliant.core.validation import prediction_rows
 from pliant.records.functions import (
     ClassShares,
@@ -194,7 +194,7 @@ class SavedRegressor(RegressorMixin, Record):
 
 
 def _has_probabilities(record: Any) -> bool:
-    return record.head in ("logistic", "softmax", "shares", "ratios")
+    return record.head in ("logistic", "odds", "softmax", "shares", "ratios")
 
 
 def _has_decisions(record: Any) -> bool:
@@ -209,16 +209,19 @@ class SavedClassifier(ClassifierMixin, Record):
     function : TreeEnsemble, LinearFunction, KernelExpansion, PairExpansion, ClassShares, Constant
     head : str
         "scores": the largest value, or the sign of one value for two classes. "logistic": also
-        probabilities 1 / (1 + exp(-f)). "softmax": exp(f_k) / sum_l exp(f_l). "ratios": logistic
-        functions of all classes, divided by their sum. "shares": the values are probabilities.
-        "votes": each pair of classes has a vote; decision values are votes plus confidences.
-        "pairs": as "votes", but decision values are those of the pairs.
+        probabilities 1 / (1 + exp(-f)). "odds": as "logistic", but f = 0 elects the second class.
+        "softmax": exp(f_k) / sum_l exp(f_l). "ratios": logistic functions of all classes, divided
+        by their sum. "shares": the values are probabilities. "votes": each pair of classes has a
+        vote; decision values are votes plus confidences. "pairs": as "votes", but decision values
+        are those of the pairs.
     classes_ : array of shape (n_classes,)
     """
 
     _form: ClassVar[SavedForm] = {
         "function": Object(FUNCTIONS, sizes={"n_features": "features"}),
-        "head": one_of(("scores", "logistic", "softmax", "ratios", "shares", "votes", "pairs")),
+        "head": one_of(
+            ("scores", "logistic", "odds", "softmax", "ratios", "shares", "votes", "pairs")
+        ),
         "classes_": Labels("classes"),
     }
 
@@ -254,7 +257,7 @@ class SavedClassifier(ClassifierMixin, Record):
         if self.head == "softmax":
             return softmax(values)
         p = np.asarray(expit(values))
-        if self.head == "logistic":
+        if self.head in ("logistic", "odds"):
             return np.hstack([1 - p, p])
         totals = p.sum(axis=1, keepdims=True)
         equal = np.full_like(p, 1 / p.shape[1])
@@ -262,11 +265,16 @@ class SavedClassifier(ClassifierMixin, Record):
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the predicted classes, shape (n_samples,)."""
-        values, k = self._values(X), len(self.classes_)
+        k = len(self.classes_)
+        if isinstance(self.function, ClassShares) and k == 2:
+            # the sign is exact, while the probability at 0 is .499999995: see `COEFS`
+            means = self.function.functions[0].mean(_rows(self, X, takes_missing=False))
+            return np.asarray(self.classes_[(means[:, 0] > 0).astype(np.intp)])
+        values = self._values(X)
         if self.head in ("votes", "pairs") and k > 2:
             places = won(values, k).argmax(axis=1)
-        elif self.head in ("votes", "pairs"):
-            places = (values[:, 0] >= 0).astype(np.intp)  # libsvm elects the first class for f > 0
+        elif self.head in ("votes", "pairs", "odds"):  # libsvm's values have the other sign
+            places = (values[:, 0] >= 0).astype(np.intp)
         elif self.head in ("shares", "softmax") or values.shape[1] > 1:
             places = values.argmax(axis=1)
         else:
@@ -281,9 +289,9 @@ class SavedClassifier(ClassifierMixin, Record):
 
     def _check_loaded(self) -> None:
         k = len(self.classes_)
-        widths = {"logistic": 1, "scores": 1 if k == 2 else k}
+        widths = {"logistic": 1, "odds": 1, "scores": 1 if k == 2 else k}
         pairs = dict.fromkeys(("votes", "pairs"), k * (k - 1) // 2)
-        if self.head == "logistic" and k != 2:
+        if self.head in ("logistic", "odds") and k != 2:
             raise ValueError(f"expected two classes for a logistic function, got {k}")
         _check_outputs(self, {**widths, **pairs}.get(self.head, k))
         if self.head == "shares":
@@ -315,22 +323,27 @@ def softmax(values: Array) -> Array:
 
 def won(values: Array, k: int) -> Array:
     """Return the number of pairs that each of k classes wins; f_ab > 0 elects a < b."""
+    return _elected(values > 0, k)
+
+
+def _elected(first: Mask, k: int) -> Array:
+    """Return the number of pairs that each of k classes wins, given where the first class wins."""
     low, high = np.triu_indices(k, 1)
-    first = values > 0
-    return np.asarray(first @ np.eye(k)[low] + ~first @ np.eye(k)[high])
+    result = np.zeros((len(first), k))
+    for pair, (a, b) in enumerate(zip(low, high, strict=True)):
+        result[:, a] += first[:, pair]
+        result[:, b] += ~first[:, pair]
+    return result
 
 
 def votes(values: Array, k: int) -> Array:
     """Return the votes plus confidences in (-1/3, 1/3), as scikit-learn's "ovr" decisions."""
     low, high = np.triu_indices(k, 1)
     sums = np.zeros((len(values), k))
-    elected = np.zeros((len(values), k))
     for pair, (a, b) in enumerate(zip(low, high, strict=True)):
         sums[:, a] += values[:, pair]
         sums[:, b] -= values[:, pair]
-        second = values[:, pair] < 0  # 0 counts for the first class here, unlike in `won`
-        elected[~second, a] += 1
-        elected[second, b] += 1
+    elected = _elected(values >= 0, k)  # 0 counts for the first class here, unlike in `won`
     return np.asarray(elected + sums / (3 * (np.abs(sums) + 1)))
 
 
@@ -383,6 +396,8 @@ class SavedTarget(RegressorMixin, Record):
     regressor_ : estimator
     transformer_ : SavedTransformer
         The scaling of the target.
+    single : bool
+        True if predictions have shape (n_samples,).
     """
 
     _form: ClassVar[SavedForm] = {
@@ -390,16 +405,19 @@ class SavedTarget(RegressorMixin, Record):
         "transformer_": Object(
             SavedTransformer, sizes={"n_features_in_": 1}, method="inverse_transform"
         ),
+        "single": Object(bool),
     }
 
     regressor_: Any
     transformer_: Any
+    single: bool
 
     def predict(self, X: Any) -> Array:
-        """Return the predictions, shape (n_samples,)."""
+        """Return the predictions, shape (n_samples,) or (n_samples, n_outputs)."""
         scaled = np.asarray(self.regressor_.predict(X), dtype=np.float64)
-        result = self.transformer_.inverse_transform(scaled.reshape(len(scaled), -1))
-        return _finite(result.reshape(scaled.shape))
+        columns = scaled[:, None] if scaled.ndim == 1 else scaled
+        result = self.transformer_.inverse_transform(columns)
+        return _finite(result[:, 0] if self.single else result)
 
 
 class SavedCalibration(ClassifierMixin, Record):
@@ -413,10 +431,14 @@ class SavedCalibration(ClassifierMixin, Record):
     ----------
     classes_ : array of shape (n_classes,)
     members_ : list of estimators
+    responses_ : list of {"decision_function", "predict_proba"}
+        Per member, the method that returned f when the curves were fitted.
     curves_ : list of lists
         Per member and class, an array of shape (2,) with a_k and b_k, or an array of shape (2, n)
         with ascending values of f_k and their probabilities.
     """
+
+    RESPONSES: ClassVar[tuple[str, ...]] = ("decision_function", "predict_proba")
 
     _form: ClassVar[SavedForm] = {
         "classes_": Labels("classes", least=2),
@@ -426,29 +448,30 @@ class SavedCalibration(ClassifierMixin, Record):
             sizes={"n_features_in_": "features"},
             shared="classes_",
         ),
+        "responses_": Object(str, axis="members"),
         "curves_": Object(list, axis="members"),
     }
 
     classes_: npt.NDArray[Any]
     members_: list[Any]
+    responses_: list[str]
     curves_: list[list[Array]]
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probabilities, shape (n_samples, n_classes)."""
         total = np.zeros((len(X), len(self.classes_)))
-        for member, curves in zip(self.members_, self.curves_, strict=True):
-            total += self._of_member(member, curves, X)
+        parts = zip(self.members_, self.responses_, self.curves_, strict=True)
+        for member, response, curves in parts:
+            total += self._of_member(member, response, curves, X)
         return _finite(total / len(self.members_))
 
-    def _of_member(self, member: Any, curves: Sequence[Array], X: Any) -> Array:
+    def _of_member(self, member: Any, response: str, curves: Sequence[Array], X: Any) -> Array:
         """Return the probabilities by one member."""
         from scipy.special import expit
 
-        if hasattr(member, "decision_function"):
-            values = np.asarray(member.decision_function(X), dtype=np.float64)
-        else:
-            values = np.asarray(member.predict_proba(X), dtype=np.float64)
-            values = values[:, 1] if values.shape[1] == 2 else values
+        values = np.asarray(getattr(member, response)(X), dtype=np.float64)
+        if response == "predict_proba" and values.shape[1] == 2:
+            values = values[:, 1]
         values = values.reshape(len(values), -1)
         parts = [
             expit(-(curve[0] * f + curve[1])) if curve.ndim == 1 else np.interp(f, *curve)
@@ -467,9 +490,10 @@ class SavedCalibration(ClassifierMixin, Record):
 
     def _check_loaded(self) -> None:
         n_curves = 1 if len(self.classes_) == 2 else len(self.classes_)
-        for member, curves in zip(self.members_, self.curves_, strict=True):
-            if not (hasattr(member, "decision_function") or hasattr(member, "predict_proba")):
-                raise ValueError(f"expected classifiers as members, got {member!r:.80}")
+        parts = zip(self.members_, self.responses_, self.curves_, strict=True)
+        for member, response, curves in parts:
+            if response not in self.RESPONSES or not hasattr(member, response):
+                raise ValueError(f"expected members with {response!r:.80}, got {member!r:.80}")
             if len(curves) != n_curves:
                 raise ValueError(f"expected {n_curves} curves per member, got {len(curves)}")
             for curve in curves:

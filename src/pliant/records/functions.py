@@ -267,6 +267,15 @@ class LaplacePosterior:
 
         return _in_blocks(X, len(self.points), 1, outputs)
 
+    def mean(self, X: Array) -> Array:
+        """Return the mean of the latent function, shape (n_samples, 1), in blocks of rows."""
+
+        def outputs(rows: Array) -> Array:
+            K = np.asarray(self.kernel(self.points, rows))
+            return np.asarray((K.T @ self.weights)[:, None])
+
+        return _in_blocks(X, len(self.points), 1, outputs)
+
     def _check_loaded(self) -> None:
         if not (np.diagonal(self.cholesky) > 0).all():
             raise ValueError("expected a lower triangle with a positive diagonal")

@@ -36,6 +36,7 @@ def tree_ensemble(
     divisor: float = 1.0,
     single: bool = False,
     narrow: bool = False,
+    takes_missing: bool = True,
     offset: Array | None = None,
 ) -> TreeEnsemble:
     """Return the ensemble of trees, where inner nodes and leaves have numbers of their own."""
@@ -73,6 +74,7 @@ def tree_ensemble(
         offset=None if offset is None else f8(offset),
         single=single,
         narrow=narrow,
+        takes_missing=takes_missing,
         n_features=int(n_features),
     )
 

@@ -59,6 +59,8 @@ class TreeEnsemble:
         True if rows are rounded to float32 before comparisons.
     narrow : bool
         True if sums are rounded to float32 after each tree.
+    takes_missing : bool
+        True if the original takes missing values.
     n_features : int
     """
 
@@ -73,7 +75,7 @@ class TreeEnsemble:
         "start": Part("f8", ("outputs",), least=1),
         "divisor": _check_divisor,
         "offset": Part("f8", ("outputs",), optional=True),
-        "single, narrow": Object(bool),
+        "single, narrow, takes_missing": Object(bool),
         "n_features": FEATURES,
     }
 
@@ -90,9 +92,8 @@ class TreeEnsemble:
     offset: Array | None
     single: bool
     narrow: bool
+    takes_missing: bool
     n_features: int
-
-    takes_missing: ClassVar[bool] = True
 
     def __call__(self, X: Array) -> Array:
         """Return the outputs of float64 rows, shape (n_samples, n_outputs)."""
@@ -125,8 +126,7 @@ class TreeEnsemble:
         if self.narrow and max(np.abs(a).max(initial=0) for a in (self.leaves, self.start)) > 1e30:
             raise ValueError("expected leaves in the range of float32")
         parents = np.arange(n_nodes, dtype=np.int32)
-        for child in (self.left, self.right, self.roots):
-            above = parents if child is not self.roots else -1
+        for child, above in ((self.left, parents), (self.right, parents), (self.roots, -1)):
             inner = (child > above) & (child < n_nodes)
             if not (inner | ((child < 0) & (~child < n_leaves))).all():
                 raise ValueError(f"expected children after their parents, among {n_nodes} nodes")
