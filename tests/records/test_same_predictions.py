@@ -462,7 +462,6 @@ def test_subclasses_have_no_record():
     assert not has_record(Mine())
 
 
-@pytest.mark.parametrize("kind", [RidgeClassifier, RidgeClassifierCV])
 @pytest.mark.parametrize("kind", [LogisticRegression, LogisticRegressionCV])
 def test_probabilities_by_a_setting_of_earlier_versions_have_no_record(kind, monkeypatch):
     """scikit-learn 1.7 has ``multi_class``, which later versions left out."""
@@ -475,6 +474,7 @@ def test_probabilities_by_a_setting_of_earlier_versions_have_no_record(kind, mon
         assert has_record(model) == (value in ("auto", "deprecated"))
 
 
+@pytest.mark.parametrize("kind", [RidgeClassifier, RidgeClassifierCV])
 def test_several_labels_per_row_have_no_record(kind):
     X = StandardScaler().fit_transform(table(0))
     with pytest.raises(ValueError, match="more than one label per row of RidgeClassifier"):

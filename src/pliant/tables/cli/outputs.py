@@ -117,7 +117,7 @@ def check_outputs(outputs: Iterable[Path | None], inputs: Iterable[Path] = ()) -
     given = [*inputs]
     patterns = [path for path in given if is_pattern(path)]
     found = chain(*(glob.iglob(str(path), recursive=True) for path in patterns))
-    taken = {os.path.realpath(path) for path in [*given, *found]}
+    taken = {os.path.realpath(path) for path in (*map(str, given), *found)}
     folders = {path for path in taken if os.path.isdir(path)}
     for path in outputs:
         if path is None or path == STDOUT:
