@@ -54,7 +54,8 @@ def test_corrected_t_test_formula():
 
 def test_equal_scores(any_test):
     found = any_test(FIRST, FIRST)
-    assert (found.statistic, found.p_value) == (0.0, 1.0)
+    assert (found.statistic, found.p_value, found.mean_difference) == (0.0, 1.0, 0.0)
+    assert (found.wins, found.ties, found.losses) == (0, 7, 0)
     assert found.standard_error == 0
 
 
@@ -63,6 +64,8 @@ def test_constant_difference(name):
     found = TESTS[name]([0.9, 0.8, 0.7], [0.8, 0.7, 0.6])
     assert found.statistic == math.inf
     assert found.p_value == 0.0
+    assert (found.wins, found.ties, found.losses) == (3, 0, 0)
+    assert found.mean_difference == pytest.approx(0.1)
 
 
 def test_standard_deviation_is_bounded_below_by_one_row():
@@ -86,6 +89,8 @@ def test_antisymmetry_and_scale_invariance(both, unit):
         assert back.statistic == pytest.approx(-forth.statistic, rel=1e-9, abs=1e-12)
         assert back.p_value == pytest.approx(forth.p_value, rel=1e-9)
         assert 0 <= forth.p_value <= 1
+        assert (back.wins, back.losses) == (forth.losses, forth.wins)
+        assert forth.wins + forth.ties + forth.losses == len(both)
         assert scaled.p_value == pytest.approx(forth.p_value, rel=1e-6, abs=1e-12)
 
 

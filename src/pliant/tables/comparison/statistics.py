@@ -38,13 +38,19 @@ class PairedTest:
     ----------
     statistic, p_value : float
         Student's t, and the two-sided p-value.
-    standard_error : float
-        Of the mean of first - second, as estimated by the test.
+    mean_difference, standard_error : float
+        Mean of first - second, and its standard error as estimated by the test.
+    wins, ties, losses : int
+        Number of splits on which the first method scored higher, equal or lower.
     """
 
     statistic: float
     p_value: float
+    mean_difference: float
     standard_error: float
+    wins: int
+    ties: int
+    losses: int
 
 
 @dataclass(frozen=True)
@@ -87,7 +93,8 @@ def corrected_t_test(
     mean = float(np.mean(d))
     t = mean / error if error > 0 else float(np.sign(mean)) * inf if mean else 0.0
     p_value = 2 * float(stats.t.sf(abs(t), len(d) - 1))
-    return PairedTest(t, p_value, error)
+    wins, ties, losses = (int(np.sum(np.sign(d) == sign)) for sign in (1, 0, -1))
+    return PairedTest(t, p_value, mean, error, wins, ties, losses)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
