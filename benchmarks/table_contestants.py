@@ -251,7 +251,10 @@ TITLES = {
 _OF_SCIKIT_LEARN = (
     "lab_rbf", "svm", "gaussian_process", "random_forest", "extra_trees", "hist_boosting",
 )  # fmt: skip
-_RIVALS = ("lightgbm", "catboost", "xgboost", "xrfm", "realmlp_td", "catboost_td")
+_RIVALS = (
+    "lightgbm", "catboost", "xgboost", "xrfm", "realmlp_td", "catboost_td", "lightgbm_td",
+    "xgboost_td",
+)  # fmt: skip
 
 BY_DEFAULT: dict[str, tuple[str, ...]] = {
     "small": _OF_SCIKIT_LEARN,

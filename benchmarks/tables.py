@@ -288,7 +288,10 @@ def interval(values: Array, digits: int) -> str:
 
 
 def seed_spread(rows: pd.DataFrame, task: str, tables: Sequence[str], label: str) -> float | None:
-    """Return the standard deviation over the seeds of one fit, pooled over tables and splits."""
+    """Return the standard deviation over the seeds of one fit, pooled over tables and splits.
+
+    Those with a single seed are left out.
+    """
     own = rows[rows["table"].isin(tables) & (rows["label"] == label) & rows["score"].notna()]
     score = own["score"] / (own["tested"] if task == "classification" else 1)
     variances = score.groupby([own["table"], own["split"]]).var().dropna()
@@ -337,7 +340,7 @@ def standings(rows: pd.DataFrame, task: str, tables: Sequence[str]) -> list[dict
             line["median lead"] = float((pair[OURS] - pair[label]).astype(float).median())
             lead = drawn(common)
             line["interval of the lead"] = interval((lead[..., 0] - lead[..., 1]).mean(axis=1), 3)
-        line["seconds"] = float(counted["fit_s"].mean())
+        line["seconds"] = float(counted.groupby("table")["fit_s"].mean().mean())
         lines.append(line)
     if task == "classification":
         _add_log_loss(lines, rows, tables, list(each))
@@ -415,8 +418,9 @@ which were measured on all tables. Mean ranks are among these methods, 1 the bes
 rows are cut and have a separate column. Intervals (95 %) are bootstrap intervals over tables and
 splits. *Equal* counts exact ties; accuracies are compared as counts of rows. The *lead* is
 LAB-RBF's mean score less that of the method, on the same splits; the *sd of the seed* is the
-standard deviation over the seeds of one fit. Seconds are processor time of one fit with BLAS on one
-thread, from several computers: compare orders of magnitude only."""
+standard deviation over the seeds of one fit, pooled over tables and splits with several seeds, which
+are few small tables for most methods. Seconds are processor time of one fit with BLAS on one
+thread, means over tables, from several computers: compare orders of magnitude only."""
 
 
 def draw(section: str, rows: pd.DataFrame, path: Path) -> None:
