@@ -418,8 +418,8 @@ which were measured on all tables. Mean ranks are among these methods, 1 the bes
 rows are cut and have a separate column. Intervals (95 %) are bootstrap intervals over tables and
 splits. *Equal* counts exact ties; accuracies are compared as counts of rows. The *lead* is
 LAB-RBF's mean score less that of the method, on the same splits; the *sd of the seed* is the
-standard deviation over the seeds of one fit, pooled over tables and splits with several seeds, which
-are few small tables for most methods. Seconds are processor time of one fit with BLAS on one
+standard deviation over the seeds of one fit, pooled over tables and splits with several seeds,
+which are few small tables for most methods. Seconds are processor time of one fit with BLAS on one
 thread, means over tables, from several computers: compare orders of magnitude only."""
 
 

@@ -50,6 +50,22 @@ def test_algorithms(made):
     assert made().set_params(algorithm=chosen, algorithm__shrinkage=0.5).algorithm is chosen
 
 
+def test_a_value_and_its_settings_at_once():
+    model = DANKClassifier().set_params(partition="kmeans", partition__n_parts=4)
+    assert (model.partition.n_parts, model.partition.random_state) == (4, 0)
+    grid = {"partition": ["kmeans"], "partition__n_parts": [2, 3]}
+    search = GridSearchCV(DANKClassifier(), grid, cv=2).fit(X, y > 0)
+    assert search.best_estimator_.partition.n_parts in (2, 3)
+
+
+def test_a_refused_setting_changes_nothing():
+    model = DANKClassifier()
+    with pytest.raises(ValueError, match="'n_partz'"):
+        model.set_params(partition__n_partz=4, C=3.0)
+    assert model.partition is None
+    assert model.C == DANKClassifier().C
+
+
 def test_unknown_settings_are_refused():
     with pytest.raises(ValueError, match="'objectiv'"):
         LABRBFRegressor().set_params(algorithm__objectiv="ridge")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 
 from pliant import (
@@ -14,6 +15,7 @@ from pliant import (
 from pliant.kernels import (
     TL1,
     Gaussian,
+    Kernel,
     Linear,
     Normalized,
     On,
@@ -78,11 +80,28 @@ def test_normalized_agrees_with_the_formula():
     np.testing.assert_allclose(Normalized(q).diag(X), 1.0, rtol=1e-15)
 
 
+class SparseProducts(Kernel):
+    """A kernel of a user, with the inner products of sparse points."""
+
+    takes_sparse = True
+
+    def _gram(self, X, Y):
+        products = X @ Y.T
+        return products.toarray() if scipy.sparse.issparse(products) else products
+
+
+def test_the_diagonal_of_a_users_kernel_on_sparse_points():
+    kernel, points = SparseProducts(), scipy.sparse.csr_array(X)
+    np.testing.assert_allclose(kernel.diag(points), (X * X).sum(axis=1))
+    np.testing.assert_allclose(Normalized(kernel).diag(points), 1.0)
+    np.testing.assert_allclose(kernel.diag(X), (X * X).sum(axis=1))
+
+
 def test_a_zero_on_the_diagonal_cannot_be_normalised():
     kernel = Normalized(Linear())
     with_zero = X.copy()
     with_zero[4] = 0
-    said = r"expected finite k\(x, x\) > 0 for a normalised kernel, got 0 in row 4"
+    said = r"expected finite k\(x, x\) > 0 for a normalised kernel, got 0; add"
     for call in (lambda: kernel(X, with_zero), lambda: kernel.diag(with_zero)):
         with pytest.raises(ValueError, match=said):
             call()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse
 from matplotlib import pyplot
 
 from pliant import DANKClassifier, DANKRegressor
@@ -17,6 +18,18 @@ def test_it_draws_f_minus_one_by_class_and_coefficient(model, clowns):
     np.testing.assert_allclose(display.image_.get_array(), expected)
     np.testing.assert_array_equal(display.y, np.sort(y[support]))
     assert f"all {len(support)} support points" in display.ax_.get_title()
+
+
+def test_sparse_points_and_points_without_weight(clowns):
+    X, y = clowns
+    rows = scipy.sparse.csr_array(X)
+    model = DANKClassifier(C=10.0).fit(rows, y)
+    display = AdaptationDisplay.from_estimator(model, rows, y)
+    np.testing.assert_array_equal(display.y, np.sort(y[model.support_]))
+    weights = np.arange(len(y)) % 3 > 0
+    model = DANKClassifier(C=10.0).fit(X, y, sample_weight=weights)
+    display = AdaptationDisplay.from_estimator(model, X, y)
+    np.testing.assert_array_equal(display.y, np.sort(y[model.support_]))
 
 
 def test_colours_diverge_from_zero(model, clowns):

@@ -59,7 +59,10 @@ def test_a_model_of_many_classes_sends_to_its_parts(display):
 
 
 CALLS = [
-    (lambda: AdaptationDisplay.from_estimator(DANK, X[:5], Y[:5]), "the 150 training points"),
+    (
+        lambda: AdaptationDisplay.from_estimator(DANK, X[:5], Y[:5]),
+        "the training points, at least 150",
+    ),
     (lambda: IntervalDisplay.from_estimator(LAB, X, Y, coverage=1.0), "coverage < 1, got 1"),
     (lambda: IntervalDisplay.from_estimator(TWO, X, Y), "model with one output, got 2"),
     (lambda: RelevanceDisplay.from_estimator(LAB, kind="bars"), "kind in .* got 'bars'"),

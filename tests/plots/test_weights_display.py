@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from pliant import C_path, MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian, Linear, On
 from pliant.plots import WeightsDisplay
-from pliant.plots._common import COLORS
+from pliant.plots._common import COLORS, class_label
 
 NAMES = ["idle", "strong", "weak"]
 r = np.random.default_rng(0)
@@ -84,3 +84,16 @@ def test_names_come_from_the_table_the_user_or_the_place():
     assert named == ["Gaussian(gamma=0.5) of b", "Linear of a and c"]
     own = WeightsDisplay.from_estimator(plain, kernel_names=["x", "y"]).kernel_names
     assert own == ["x", "y"]
+
+
+def test_weights_of_zero_have_no_share():
+    display = WeightsDisplay(np.zeros(30)).plot()
+    assert "nan" not in display.ax_.get_xlabel()
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [(20240101, "class 20240101"), (2.5, "class 2.5"), (True, "True"), ("a", "a")],
+)
+def test_names_of_classes(label, name):
+    assert class_label(label) == name

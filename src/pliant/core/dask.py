@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import BaseEstimator, check_is_fitted
+from pliant.core.sparse import is_sparse
 from pliant.core.text import one_line
 from pliant.core.typing import Array, Indices
 from pliant.core.validation import (
@@ -126,6 +127,8 @@ class DaskRows:
         if not labelled:
             y, lazy_y = _kept("y", y)
         y = _in_memory("y", y, n)
+        if labelled and y.size != n:
+            raise ValueError(f"expected labels y of shape ({n},), got {y.shape}")
         y = check_labels(y.ravel()) if labelled else check_targets(y)
         if sample_weight is not None:
             weights, lazy_weights = _kept("sample_weight", sample_weight)
@@ -341,6 +344,9 @@ def by_partition(method: Method) -> Method:
         check_is_fitted(self)
         points = _check_blocks(as_points(X))
         point: Any = np.zeros((1, int(points.shape[1])))
+        if (known := self.support_vectors_[:1]).shape == point.shape:
+            # a kernel may be undefined at the origin
+            point = np.asarray(known.toarray() if is_sparse(known) else known, dtype=np.float64)
         if is_frame(X):
             point = load("pandas").DataFrame(point, columns=list(X.columns))
         example = method(self, point, *args, **kwargs)

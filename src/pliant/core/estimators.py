@@ -137,7 +137,10 @@ class NestedSettings(BaseEstimator):
         self
         """
         for name, make in self._settings.items():
-            nested = any(key.startswith(f"{name}__") for key in params)
-            if nested and name not in params and not isinstance(getattr(self, name), BaseEstimator):
-                setattr(self, name, make(getattr(self, name)))
+            nested = {key: v for key, v in params.items() if key.startswith(f"{name}__")}
+            value = params.get(name, getattr(self, name))
+            if nested and not isinstance(value, BaseEstimator):
+                own = {key.removeprefix(f"{name}__"): v for key, v in nested.items()}
+                made = make(value).set_params(**own)
+                params = {key: v for key, v in params.items() if key not in nested} | {name: made}
         return super().set_params(**params)

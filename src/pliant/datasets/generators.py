@@ -65,7 +65,7 @@ def terrain_elevation(X: npt.ArrayLike, angle: float = 0.0) -> Array:
 
     Examples
     --------
-    >>> from pliant.datasets.generators import terrain_elevation
+    >>> from pliant.datasets import terrain_elevation
     >>> terrain_elevation([[0.2, 0.4], [0.2, 0.64], [0.2, 0.66]])
     array([ 800., 1850., 2400.])
     """

@@ -148,7 +148,8 @@ class Kernel(BaseEstimator, ABC):
         return self._finite(self._diagonal(X)) if X.shape[0] else np.empty(0)
 
     def _diagonal(self, X: Array) -> Array:
-        return np.array([self._gram(x, x)[0, 0] for x in X[:, None, :]])
+        rows = (X[i : i + 1] for i in range(X.shape[0]))
+        return np.array([self._gram(x, x)[0, 0] for x in rows])
 
     def _check_kernels(self) -> None:
         """Raise ValueError unless the parameters that hold kernels do."""
@@ -348,10 +349,10 @@ class Normalized(_Wrapped):
     def _length(self, X: Array) -> Array:
         diagonal = self.kernel._diagonal(X)
         if not (np.isfinite(diagonal) & (diagonal > 0)).all():
-            row = int(np.argmin(np.where(np.isfinite(diagonal), diagonal, -np.inf)))
+            worst = np.where(np.isfinite(diagonal), diagonal, -np.inf).argmin()
             raise ValueError(
-                f"expected finite k(x, x) > 0 for a normalised kernel, got {diagonal[row]:g} in "
-                f"row {row}; add a constant to the kernel"
+                f"expected finite k(x, x) > 0 for a normalised kernel, got {diagonal[worst]:g}; "
+                "add a constant to the kernel"
             )
         return np.sqrt(diagonal)
 

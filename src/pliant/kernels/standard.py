@@ -499,10 +499,8 @@ def as_kernel(
             return Linear()
         if X.shape[0] != X.shape[1]:
             raise ValueError(f"expected a square Gram matrix of shape (n, n), got {X.shape}")
-        values = check_kernel_values(
-            X, kernel
-        )  # a fitted model does not depend on the user's array
-        return Precomputed(values.copy() if np.may_share_memory(values, X) else values)
+        # a copy: a fitted model does not depend on the user's array
+        return Precomputed(check_kernel_values(X, kernel).copy())
     _refuse_gamma(gamma, "gamma applies only to kernels given by name; set it on the kernel object")
     if isinstance(kernel, Kernel):
         kernel._check_kernels()

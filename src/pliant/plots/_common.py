@@ -125,8 +125,9 @@ def class_centres(starts: npt.ArrayLike, m: int) -> Array:
 
 def class_label(label: Any) -> str:
     """Return the name of a class in a plot: "class 0" for a number, otherwise the label."""
-    number = isinstance(label, numbers.Real) and not isinstance(label, bool | np.bool_)
-    return f"class {label:g}" if number else text(label)
+    if isinstance(label, bool | np.bool_) or not isinstance(label, numbers.Real):
+        return text(label)
+    return f"class {label}" if isinstance(label, numbers.Integral) else f"class {label:g}"
 
 
 def class_borders(y: npt.NDArray[Any], by: Order) -> tuple[Indices, Array, list[str]]:

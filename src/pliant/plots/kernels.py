@@ -100,14 +100,13 @@ class AdaptationDisplay(Display):
         """
         machine, y = fitted_machine(model), np.asarray(y)
         summary_for("adaptation", machine, "an adaptive matrix", "DANKClassifier")
-        kernel = machine.kernel_
-        n = len(kernel.points)
-        if len(X) != n or y.shape != (n,):
+        n, least = np.shape(X)[0], machine.kernel_.points.shape[0]  # those of positive weight
+        if y.shape != (n,) or n < max(least, machine.support_.max() + 1):
             raise ValueError(
-                f"expected the {n} training points and their labels, got X of {len(X)} rows "
-                f"and y of shape {y.shape}"
+                f"expected the training points, at least {least}, and their labels, got X of {n} "
+                f"rows and y of shape {y.shape}"
             )
-        return cls.from_support(machine, y[kernel.support]).plot(ax, **image)
+        return cls.from_support(machine, y[machine.support_]).plot(ax, **image)
 
     @classmethod
     def from_support(cls, machine: Any, y: npt.ArrayLike) -> Self:

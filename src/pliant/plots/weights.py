@@ -214,7 +214,9 @@ class WeightsDisplay(Display):
         if not left:
             return label
         sets = np.abs(self.weights)  # the maximum, over the sets, of the share not drawn
-        share = (np.delete(sets, shown, axis=1).sum(axis=1) / sets.sum(axis=1)).max()
+        share = (
+            np.delete(sets, shown, axis=1).sum(axis=1) / np.maximum(sets.sum(axis=1), 1e-300)
+        ).max()
         return f"{label}\n{count(left, 'more kernel')} with at most {share:.1%} of the weight"
 
 

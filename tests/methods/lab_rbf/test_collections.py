@@ -378,6 +378,12 @@ def test_invalid_labels(y, message):
     assert model.classes_.tolist() == ["high", "low", "middle"]
 
 
+def test_labels_of_several_columns_are_refused():
+    two = np.column_stack([LABELS == "high", LABELS == "low"]).astype(int)
+    with pytest.raises(ValueError, match=r"expected labels y of shape \(900,\), got \(900, 2\)"):
+        classifier().fit(partition(X, 450), two)
+
+
 def test_missing_dask_is_named(monkeypatch):
     from pliant.core import dask as collections
 

@@ -232,16 +232,17 @@ def test_invalid_parameters_raise(parameters, error, message):
         MKLClassifier(**parameters).fit(X, y)
 
 
+@pytest.mark.parametrize(("n", "sampled"), [(150, 40), (198, 49)])  # 198/(198/49) > 49
 @pytest.mark.parametrize("learner", [MKLClassifier, MKLRegressor])
-def test_start_from_a_sample_has_the_same_optimum(learner, monkeypatch):
-    monkeypatch.setattr("pliant.methods.mkl.fit.START_SAMPLES", 40)
+def test_start_from_a_sample_has_the_same_optimum(learner, n, sampled, monkeypatch):
+    monkeypatch.setattr("pliant.methods.mkl.fit.START_SAMPLES", sampled)
     r = np.random.default_rng(3)
-    X = r.normal(size=(150, 3))
+    X = r.normal(size=(n, 3))
     f = np.sin(2.0 * X[:, 0]) + X[:, 1]
     y = np.digitize(f, [-0.5, 0.5]) if learner is MKLClassifier else f
     kernels = [On(Gaussian(gamma), [j]) for j in range(3) for gamma in (0.1, 1.0)]
     whole = learner(kernels, C=5.0, tol=1e-7).fit(X, y)
-    megabytes = 3.5 * 4 * 150**2 / 2**20  # three of six kernels
+    megabytes = 3.5 * 4 * n**2 / 2**20  # three of six kernels
     sampled = learner(kernels, C=5.0, tol=1e-7, cache_mb=megabytes).fit(X, y)
     assert sampled.objective_ == pytest.approx(whole.objective_, rel=1e-6)
     np.testing.assert_allclose(sampled.weights_, whole.weights_, atol=1e-3)

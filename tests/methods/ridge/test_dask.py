@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pliant import LABRBFRegressor, SketchedKernelRidge, SketchedKernelRidgeClassifier
+from pliant.kernels import Linear, Normalized
 from tests.methods.ridge.sketched_cases import BOTH, NEW, WEIGHTS, X, Y
 
 pytest.importorskip("dask", reason="needs Dask")
@@ -73,6 +74,14 @@ def test_classes_are_predicted_partition_by_partition(labels):
     np.testing.assert_array_equal(predicted.compute(), classes)
     lazy = model.decision_function(parts(NEW, 25))
     np.testing.assert_allclose(lazy.compute(), decisions, atol=1e-6)
+
+
+def test_a_kernel_may_be_undefined_at_the_origin():
+    points, new = X + 3.0, NEW + 3.0
+    model = SketchedKernelRidge(Normalized(Linear()), n_centers=20, random_state=0)
+    model.fit(parts(points), da.from_array(Y, chunks=70))
+    lazy = model.predict(parts(new, 25))
+    np.testing.assert_allclose(lazy.compute(), model.predict(new), atol=1e-9)
 
 
 def test_data_frames_bring_names_and_unknown_lengths():

@@ -12,7 +12,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge, RidgeClassifier
 
 from pliant import LABRBFRegressor, MKLRegressor, SketchedKernelRidge, SketchedKernelRidgeClassifier
-from pliant.kernels import Gaussian, Laplacian
+from pliant.kernels import Gaussian, Laplacian, Precomputed
 from pliant.methods.ridge import rows
 from tests.methods.ridge.sketched_cases import BOTH, NEW, WEIGHTS, X, Y, objective, twin
 
@@ -238,6 +238,19 @@ def test_numbers_up_to_1e100():
 def test_parameters_out_of_range(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         SketchedKernelRidge(**{"n_centers": 30, **options}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Precomputed([[2.0, 1.0], [0.0, 2.0]]),
+        lambda A, B: np.exp(-((A - B.T) ** 2) - 0.3 * (A - B.T)),
+    ],
+    ids=["matrix", "function"],
+)
+def test_kernels_that_are_not_symmetric_are_refused(kernel):
+    with pytest.raises(ValueError, match="expected a symmetric Gram matrix"):
+        SketchedKernelRidge(kernel).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
 def test_the_summary():

@@ -153,7 +153,8 @@ def _start_weights(
     parts = []
     for problem in problems:
         order = np.argsort(problem.target, kind="stable")  # sorted by class or target
-        chosen = np.sort(order[np.arange(0.0, len(order), step).astype(np.intp)])
+        count = -(-len(order) * START_SAMPLES // n)  # in integers, as i n/k may round to n
+        chosen = np.sort(order[np.arange(count) * n // START_SAMPLES])
         part = problem.subset(chosen)
         # C n/k for k of n samples keeps the balance between losses and norm
         parts.append(replace(part, weights=part.weights * step))

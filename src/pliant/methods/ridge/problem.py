@@ -13,7 +13,9 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dpstrf, dtrtrs
 
 from pliant.core.linalg import mirror
 from pliant.core.typing import Array, Indices
-from pliant.kernels.base import Kernel
+from pliant.core.validation import check_gram
+from pliant.kernels.base import FunctionKernel, Kernel, made_of
+from pliant.kernels.standard import Precomputed
 from pliant.methods.ridge.rows import (
     Data,
     KernelRows,
@@ -116,6 +118,8 @@ def factorize(kernel: Kernel, centres: Array) -> CentreFactor:
     ValueError if the matrix is zero or not positive semi-definite.
     """
     gram = np.array(kernel._between_sets(centres, centres), dtype=np.float64, order="C")
+    if made_of(kernel, Precomputed, FunctionKernel):
+        gram = np.array(check_gram(gram), order="C")  # the factorisation reads one triangle
     largest = float(gram.diagonal().max())
     if not largest > 0.0:
         raise ValueError(
