@@ -364,3 +364,14 @@ def test_classes_of_one_sample_are_learned(n):
     np.testing.assert_array_equal(model.predict(points), np.arange(n))
     assert np.isnan(model.validation_score_).all()
     np.testing.assert_allclose(model.weights_, 1.0 / len(model.members_), rtol=1e-15)
+
+
+def test_members_that_hold_out_a_single_class_do_not_exclude_others():
+    """Three of 1500 rows are positive, and most members hold out none of them."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(1500, 2))
+    y = np.zeros(1500, dtype=int)
+    y[[7, 500, 1200]] = 1
+    model = build(LABRBFClassifier, n_support=20, n_members=4, max_iter=5, dense=False)
+    model.set_params(random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.weights_, 0.25)

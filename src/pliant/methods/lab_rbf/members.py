@@ -175,13 +175,18 @@ class Split(NamedTuple):
 
 
 class FitState(NamedTuple):
-    """Trained basis of a local member, with its split and its held-out predictions."""
+    """Trained basis of a local member, with its split and its held-out predictions.
+
+    `comparable` is False if the held-out targets are constant, for example all of one class: the
+    loss relative to their variance is then unlike that of other members.
+    """
 
     basis: LearnedBasis
     split: Split
     predicted: Array | None
     layer_output: Array | None  # held-out predictions of the layer for each penalty
     metrics: Metrics | None = None  # learned from the training rows, None if none are held out
+    comparable: bool = True
 
 
 class HeldOut(NamedTuple):
@@ -347,11 +352,15 @@ def contributing(fits: Sequence[FitState]) -> Mask:
     """Return a mask of the local fits with at most twice the median loss, or all if one is nan.
 
     With more than `constants.MEMBER_ROWS` rows, the lowest loss takes the place of the median: the
-    losses then vary little with the rows held out.
+    losses then vary little with the rows held out. Losses that do not compare are left out.
     """
     losses = np.array([1.0 - fit.basis.validation_score_ for fit in fits])
-    many = len(fits[0].split.final) > constants.MEMBER_ROWS
-    return np.asarray(~(losses > 2.0 * (losses.min() if many else np.median(losses))))
+    comparable = np.array([fit.comparable for fit in fits])
+    if not comparable.any():
+        return np.full(len(fits), True)
+    known, many = losses[comparable], len(fits[0].split.final) > constants.MEMBER_ROWS
+    limit = 2.0 * (known.min() if many else np.median(known))
+    return np.asarray(~(losses > limit) | ~comparable)
 
 
 def join_kernels(parts: list[LocalRBFKernel]) -> LocalRBFKernel | JoinedRBFKernel:

@@ -319,7 +319,8 @@ class Trainer:
             stage = stage._replace(log_squares=s, log_penalty=log_penalty)
         history = np.array(training.history, dtype=float)
         basis = _build_basis(start, stage, table, limits, history)
-        return FitState(basis, split, stage.predicted, layer_output, metrics)
+        comparable = held_out is None or bool(np.ptp(held_out.Y, axis=0).any())
+        return FitState(basis, split, stage.predicted, layer_output, metrics, comparable)
 
     @property
     def many_classes(self) -> bool:
