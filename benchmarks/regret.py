@@ -19,7 +19,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import accuracy_score, r2_score
 
-from benchmarks.blend import manifest, split
 from benchmarks.lines import (
     Line,
     computer,
@@ -33,6 +32,7 @@ from benchmarks.lines import (
     write_text,
 )
 from benchmarks.markdown import markdown_table
+from benchmarks.raw_tables import manifest, split
 from pliant import compare
 from pliant.core.typing import Array
 from pliant.tables.comparison.blend import SMALLEST, blend_weights, extended_range

@@ -40,7 +40,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import OneHotEncoder
 from threadpoolctl import threadpool_limits
 
-from benchmarks import blend
+from benchmarks import raw_tables
 from benchmarks.harness.measuring import ROOT
 from benchmarks.lines import (
     computer,
@@ -148,8 +148,8 @@ def split_fresh(name: str, seed: int, folder: Path, *, native: bool) -> tuple[An
     A method with `native` categories gets frames; the others get arrays, with an indicator for each
     category and medians in place of missing numbers.
     """
-    entry = blend.manifest(folder)[name]
-    train, test = blend.split(entry, seed, folder)
+    entry = raw_tables.manifest(folder)[name]
+    train, test = raw_tables.split(entry, seed, folder)
     y, y_test = train.pop("target"), test.pop("target")
     if task_of("fresh", name) == "classification":
         classes = np.unique(y)

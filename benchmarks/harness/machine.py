@@ -11,7 +11,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("pliant", "numpy", "scipy", "scikit-learn", "numba", "joblib")
+PACKAGES = (
+    "pliant", "numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "catboost", "lightgbm",
+    "xgboost", "xrfm", "pytabkit", "torch",
+)  # fmt: skip
+"""Packages of which a record has the versions, if they are installed."""
 
 
 def describe_machine() -> dict[str, Any]:
@@ -22,7 +26,7 @@ def describe_machine() -> dict[str, Any]:
         "memory_gib": _memory_gib(),
         "system": _system(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "packages": {name: _version(name) for name in PACKAGES},
+        "packages": {name: found for name in PACKAGES if (found := _version(name))},
     }
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from benchmarks import blend, intervals, mkl, regret, relevance, tables
+from benchmarks import budgets, intervals, mkl, regret, relevance, tables
 from benchmarks.__main__ import RESULTS
 from benchmarks.harness.report import to_markdown
 from benchmarks.lines import extend, read
@@ -61,7 +61,7 @@ def test_cases_with_data_have_contestants_and_baselines(name):
 
 KEPT = sorted(path.stem for path in RESULTS.glob("*.json"))
 OWN_PAGES = {
-    "blend", "tables", "tables-small", "intervals", "regret", "relevance", "mkl-accuracy",
+    "budgets", "tables", "tables-small", "intervals", "regret", "relevance", "mkl-accuracy",
 }  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def test_a_kept_page_is_what_its_results_give(name):
 @pytest.mark.parametrize(
     ("name", "main"),
     [
-        ("blend", blend.main),
+        ("budgets", budgets.main),
         ("intervals", intervals.main),
         ("mkl-accuracy", mkl.main),
         ("regret", regret.main),
