@@ -238,14 +238,18 @@ def cells(
 # The page
 
 
+def exact_mean(values: Iterable[float]) -> Fraction:
+    exact = [Fraction(value) for value in values]
+    return sum(exact, Fraction()) / len(exact)
+
+
 def mean(values: Iterable[float]) -> float:
     """Return the mean, computed exactly and rounded once."""
-    exact = [Fraction(value) for value in values]
-    return float(sum(exact) / len(exact))
+    return float(exact_mean(values))
 
 
 def by_split(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) -> pd.DataFrame:
-    """Return the mean of a metric over the seeds for each table, split and contestant.
+    """Return the exact mean of a metric over the seeds for each table, split and contestant.
 
     Counts of right classes become shares of the test rows. Splits are those that all contestants
     have that were measured on all of the tables; these are ranked.
@@ -254,7 +258,7 @@ def by_split(rows: pd.DataFrame, task: str, tables: Sequence[str], metric: str) 
     if task == "classification" and metric == "score":
         share = [Fraction(int(s), int(n)) for s, n in zip(own["score"], own["tested"], strict=True)]
         own = own.assign(score=share)
-    wide = own.groupby(["table", "split", "label"])[metric].agg(mean).unstack()
+    wide = own.groupby(["table", "split", "label"])[metric].agg(exact_mean).unstack()
     return wide.dropna(subset=ranked(wide))
 
 
@@ -369,6 +373,19 @@ def _add_log_loss(
             line["in log loss"] = ", ".join(str(int(count.sum())) for count in counts)
 
 
+def part_of(rows: pd.DataFrame, task: str, tables: Sequence[str], label: str) -> list[str]:
+    """Return the ranks on the tables on which a contestant was measured, if it is on some only."""
+    own = rows[(rows["label"] == label) & rows["score"].notna()]
+    some = [name for name in tables if name in set(own["table"])]
+    if not 1 < len(some) < len(tables):
+        return []
+    keys = ["method", "mean rank", "interval", "rank, log loss", "its interval"]
+    lines = standings(rows, task, some)
+    columns = [TextColumn(key, digits=2) for key in keys if key in lines[0]]
+    told = f"On the {len(some)} tables of {task} with a {TITLES[label]} ({', '.join(some)}):\n"
+    return [told, markdown_table(lines, columns)]
+
+
 def behind(rows: pd.DataFrame, task: str, tables: Sequence[str]) -> str:
     """Return a sentence that names the tables with LAB-RBF far below the median method."""
     each = by_split(rows, task, tables, "score")
@@ -398,7 +415,12 @@ def to_markdown(section: str, rows: pd.DataFrame, report: Mapping[str, Any]) -> 
         ]
         parts += [f"## {task.capitalize()}\n", markdown_table(lines, columns)]
         measured = [name for name in tables if name in set(rows["table"])]
-        parts += [behind(rows, task, measured)]
+        count = sum(line["mean rank"] is not None for line in lines)
+        parts += [
+            f"{count} methods are ranked, on {len(measured)} tables.",
+            behind(rows, task, measured),
+        ]
+        parts += part_of(rows, task, measured, "gaussian_process")
         score = by_table(by_split(rows, task, measured, "score"))
         order = [label for label in TITLES if label in score]
         order += [label for label in score if label not in TITLES]

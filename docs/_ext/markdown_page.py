@@ -7,6 +7,8 @@ With ``:inside:`` the title of a file is left out, and with ``:start:`` its sect
 ``:only: NAME`` only the content of the section NAME remains, and the sections with a title
 that starts with NAME and "," or ":".
 
+Links to other pages of the documentation, and to stored results, lead to their pages here.
+
 It supports only the Markdown of these files: headings, paragraphs, bullet lists, tables with pipes,
 images, code, emphasis and links. A table cell with a verdict in bold, such as **worse**, gets
 a class of that name, which sets its colour.
@@ -20,6 +22,7 @@ from typing import ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx.addnodes import pending_xref
 from sphinx.util.docutils import SphinxDirective
 
 INLINE = re.compile(
@@ -51,8 +54,18 @@ def span(match):
     if part["emphasis"]:
         return nodes.emphasis("", part["emphasis"])
     if part["url"]:
-        return nodes.reference("", part["text"], refuri=part["url"])
+        return link(part["text"], part["url"])
     return nodes.Text(part["escaped"])
+
+
+def link(text, url):
+    """Return a link; the address of a source file of the documentation leads to its page."""
+    page = "benchmarks" if url.startswith("benchmarks/results/") else url.removeprefix("docs/")
+    if page == url:
+        return nodes.reference("", text, refuri=url)
+    target = "/" + page.removesuffix(".rst")
+    options = {"refdomain": "std", "reftype": "doc", "refexplicit": True, "refwarn": True}
+    return pending_xref("", nodes.inline("", text), reftarget=target, **options)
 
 
 def bullets(block):
