@@ -215,7 +215,9 @@ def idle_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
         text.append(f"pliant is ahead of the best preset of AutoGluon on {ahead} tables.")
     if {"pliant", "fit"} <= set(better):
         differ = int(((better["pliant"] - better["fit"]).abs() > 0.005).sum())
-        text.append(f"It differs from pliant without a budget by more than .005 on {differ} tables.")
+        text.append(
+            f"It differs from pliant without a budget by more than .005 on {differ} tables."
+        )
     shown = means.rename(columns=TITLES).reset_index().to_dict("records")
     return ["## A minute", " ".join(text), markdown_table(summary), markdown_table(shown)]
 
