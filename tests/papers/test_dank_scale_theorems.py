@@ -270,7 +270,10 @@ def theorem_7(whole, reading):
 @given(whole=wholes(regression=False), reading=st.sampled_from(["its part", "all"]))
 @settings(max_examples=75, deadline=None)
 def test_theorem_7_screens_no_point_at_all(whole, reading):
-    """The condition never holds: for alpha_i = 0 the gradient is at least 1 + the threshold."""
+    """The condition never holds: for alpha_i = 0 the gradient is at least 1 + the threshold.
+
+    This follows from the signs of the two, whatever their factors.
+    """
     screened, unused, excess = theorem_7(whole, reading)
     assert screened.sum() == 0
     assert (excess[unused] <= -1 + 1e-9).all()

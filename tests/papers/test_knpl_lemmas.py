@@ -72,7 +72,8 @@ def test_no_smaller_factor_of_lemmas_1_and_2_holds_for_all_n(norm):
 
 def test_theorem_1_as_printed_is_false():
     """The constant vanishes as eta grows, while h becomes the dual of an SVM: the proof uses
-    G as Gamma, but G tends to 11', not to 0. DANK's constants hold (`test_dank_lemmas`).
+    G as Gamma, but G tends to 11', not to 0. DANK's constants hold (`test_dank_lemmas`). No factor
+    mends a constant that vanishes, so its size plays no role here.
     """
     X, y = classification_data()
     K, C, eta = gaussian_gram(X, 0.5), 1.0, 1e9
