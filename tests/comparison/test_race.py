@@ -27,6 +27,7 @@ from pliant.records.estimators import last_step
 from pliant.tables.comparison import cells, comparing
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import (
+    FittedMethod,
     ThisProcess,
     await_processes,
     close_all,
@@ -230,7 +231,7 @@ def test_methods_without_weight_are_not_fitted_to_all_rows():
 
     journal = Journal(None, "key", resume=False)
     first = Simulated({"a": 1.0, "b": 1.0, "dummy": 0.1}, journal=journal, members_of=members)
-    assert seen == [(["a"], 5), (["a", "b"], 10)]
+    assert seen == [(["a"], 5), (["a", "b"], 10), (["a", "b"], 20)]  # the last with both repeats
     assert first.whole == ["a", "b"]
     # With all folds in the journal, nothing but the last blend is fitted.
     again = Simulated({"a": 1.0, "b": 1.0, "dummy": 0.1}, journal=journal, members_of=members)
@@ -248,6 +249,50 @@ def test_in_this_process_a_method_starts_only_if_it_is_expected_to_end_in_time()
     assert (run.folds("forest"), run.folds("svm"), run.folds("a")) == (5, 0, 5)
     assert run.reasons == {"svm": "its folds take about 3.0 s"}
     assert Simulated(times, budget=3.9, places=(5, 1)).folds("svm") == 5
+
+
+def test_in_this_process_the_folds_of_lab_rbf_are_expected_to_take_as_long_as_its_fit():
+    """Typical folds of 50 rows take .2 s, so five of them do not fit."""
+    first = FittedMethod(None, seconds={"fit": 0.05})
+    here = {"executor": ThisProcess(), "places": (5, 1), "fitted": {"lab-rbf": first}}
+    run = Simulated({"lab-rbf": 0.05, "a": 0.05}, budget=0.7, members=["lab-rbf"], **here)
+    assert (run.folds("lab-rbf"), run.folds("a")) == (5, 5)
+
+
+def test_in_this_process_a_fold_of_a_further_repeat_starts_only_if_it_should_end_in_time():
+    """The first repeat takes 10 s, and the second one is slow."""
+    slow = {"a": (1.0, 2.0)}
+    for executor, seconds in ((None, 17.0), (ThisProcess(), 16.0)):
+        run = Simulated(slow, budget=17.0, executor=executor, places=(5, 3), members=["a"])
+        assert run.seconds <= seconds
+
+
+@pytest.mark.parametrize(("executor", "folds"), [(None, 0), (AtOnce(1), 1)])
+def test_an_executor_may_let_the_first_fold_wait(executor, folds):
+    run = Simulated({"a": 1.0, "b": 150.0, "c": 2.0}, budget=300.0, executor=executor)
+    assert run.folds("b") == folds
+
+
+@pytest.mark.parametrize("executor", [ThisProcess(), AtOnce(1)])
+def test_a_second_ctrl_c_loses_no_result(executor):
+    def close():
+        raise KeyboardInterrupt
+
+    ran = []
+
+    def perform_some(sample, protocol, learner, cell, ends, executor):
+        if ran:
+            raise KeyboardInterrupt
+        ran.append(threading.current_thread())
+        return record(cell.method, *cell.place, {"r2": 0.5}, seconds={"total": 1.0})
+
+    runner = Runner(perform_some, None, close, AtOnce)
+    options = RunOptions(None, 1, executor, runner=runner)
+    race = Race(NUMBERS, PROTOCOL, [method("a")], Journal(None, "key", resume=False), options)
+    race.run()
+    assert race.interrupted
+    assert len(race.records) == 1
+    assert ran == [threading.main_thread()]
 
 
 def test_in_this_process_a_fit_to_all_rows_starts_only_if_it_is_expected_to_end_in_time():
@@ -438,6 +483,30 @@ def test_ctrl_c_before_the_first_fold_leaves_lab_rbf(sample, monkeypatch):
     assert isinstance(found.model[-1], LABRBFClassifier)
 
 
+def test_an_error_of_the_comparison_leaves_lab_rbf(sample, monkeypatch):
+    def fail(*_, **__):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(comparing, "compare_sample", fail)
+    said = "the comparison failed: RuntimeError: can't start new thread"
+    with pytest.warns(ConvergenceWarning, match=said):
+        model = package.fit(sample.X, sample.y, budget=600.0, n_jobs=1)
+    assert isinstance(model[-1], LABRBFClassifier)
+
+
+def test_without_processes_one_fit_runs_at_a_time(sample, monkeypatch):
+    """The time of LAB-RBF's folds is that of one after another."""
+    monkeypatch.setattr(comparing, "starts_processes", lambda: False)
+    monkeypatch.setattr(comparing, "_work", lambda *_: 1e3)
+    jobs = []
+    monkeypatch.setattr(
+        comparing, "_has_time_for_folds", lambda folds, took, left, jobs_: jobs.append(jobs_)
+    )
+    monkeypatch.setattr(comparing, "held_out_records", lambda *_, **__: [])
+    fit_within(sample, PROTOCOL, RunOptions(600.0, 16))
+    assert jobs == [1, 1]
+
+
 def test_ctrl_c_in_the_first_fit_leaves_no_model(sample, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
@@ -595,6 +664,16 @@ def test_members_do_not_score_rows_of_groups(sample, short_of_time):
     assert found.result is None
     assert "no time is left for other methods" in found.note
     assert not short_of_time
+
+
+def test_with_groups_lab_rbf_runs_three_folds_if_five_take_too_long(
+    sample, short_of_time, monkeypatch
+):
+    monkeypatch.setattr(comparing, "_has_time_for_folds", lambda folds, *_: folds <= 3)
+    given = replace(sample, groups=np.arange(60) % 12)
+    found = fit_within(given, Protocol(folds=5, repeats=1), RunOptions(600.0, 1))
+    assert found.result.protocol.folds == 3
+    assert {cell.method for cell in short_of_time} == {"dummy", "linear", "lab-rbf"}
 
 
 def test_rows_of_a_rare_class_are_left_out_with_a_warning(short_of_time):

@@ -159,6 +159,13 @@ def test_common_folds_properties(counts):
     assert len(common) == min(counts[name] for name in kept)
 
 
+def test_a_further_repeat_excludes_no_method():
+    """One method has both repeats, another the first and a part of the second."""
+    both = first(5) | {(1, k) for k in range(5)}
+    for mine in (first(5), first(5) | {(1, 3)}):
+        assert common_folds({"a": both, "b": mine}) == (mine, {"a", "b"})
+
+
 def test_the_dummy_does_not_exclude_the_only_method():
     common, kept = common_folds({"dummy": first(5), "linear": first(2)})
     assert (common, kept) == (first(2), {"dummy", "linear"})

@@ -230,19 +230,13 @@ def save_best(result: ComparisonResult, path: Path, *, single: bool = False) -> 
     Raises
     ------
     ValueError
-        If all fits failed, or the best single method cannot be saved.
+        If all fits failed.
     """
     chosen = result.best
     if single and result.best_single is not None:
         chosen = result.best_single.method.name
     if chosen is None:
         raise ValueError("no method has a score, so there is no model to save")
-    entry = next((each for each in result.methods if each.name == chosen), None)
-    if entry is not None and not entry.blends:
-        raise ValueError(
-            f"--out cannot save a model of {entry.name}: model files do not support estimators of "
-            "other packages; drop --single, or choose others with --methods"
-        )
     names = result.weights if chosen == BLEND else [chosen]
     fitted = result.source.fitted if result.source is not None else {}  # during the comparison
     if not all(name in fitted for name in names):

@@ -88,6 +88,8 @@ def fit(
     if budget is not None:
         if method or param:
             raise ValueError("--budget selects methods and parameters: drop --method and --param")
+        if not cv:
+            raise ValueError("--budget compares methods by folds: expected --cv K >= 2, got 0")
         from pliant.tables.cli.budget import fit_within_budget
 
         fit_within_budget(

@@ -384,6 +384,9 @@ class ThisProcess:
             future.set_exception(error)
         return future
 
+    def shutdown(self) -> None:
+        """Do nothing, as no task is running."""
+
 
 def warm_up(n_processes: int) -> list[Future[Any]]:
     """Start processes, including their imports, in the background; return a future of each."""

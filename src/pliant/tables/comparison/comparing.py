@@ -8,6 +8,7 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -28,6 +29,7 @@ from pliant.tables.comparison.cells import (
     ThisProcess,
     fit_default,
     held_out_records,
+    starts_processes,
     warm_up,
 )
 from pliant.tables.comparison.contenders import is_given, methods_of
@@ -277,23 +279,24 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
     """
     start, budget = time.monotonic(), options.budget
     problem = _no_comparison(sample, protocol)
-    if budget is not None and (budget < SHORT or _work(sample, protocol) < min(budget, LITTLE)):
+    few = budget is not None and (budget < SHORT or _work(sample, protocol) < min(budget, LITTLE))
+    if few or not starts_processes():
         options = replace(options, n_jobs=1, executor=ThisProcess())
     elif not problem:
-        warm_up(options.jobs)
+        with suppress(OSError, RuntimeError):  # without processes, the comparison fails
+            warm_up(options.jobs)
     first = fit_default(sample, protocol, budget)
-    spent = time.monotonic() - start
-    limit, given = math.inf if budget is None else budget, list[Record]()
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
     result: ComparisonResult | None = None
     try:
-        if not problem and not _has_time_for_folds(
-            protocol.folds, spent, limit - spent, options.jobs
-        ):
+        spent = time.monotonic() - start
+        limit, given = math.inf if budget is None else budget, list[Record]()
+        took = spent, limit - spent, options.jobs
+        if not problem and not _has_time_for_folds(protocol.folds, *took):
             protocol = replace(protocol, folds=min(protocol.folds, 3))
             if spent < LATE * limit:
                 given = held_out_records(sample, protocol, first, at=spent)
-            if not given:
+            if not given and not _has_time_for_folds(protocol.folds, *took):
                 problem = (
                     f"no time is left for other methods, as LAB-RBF took {seconds(spent)}: a "
                     "comparison needs a larger budget"
@@ -303,12 +306,13 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
         result = compare_sample(
             sample, None, protocol, options, fitted={DEFAULT: first}, given=given, spent=spent
         )
-        result = _with_ready_members(result)
         if result.interrupted:
             raise KeyboardInterrupt
         return _best_of(result, alone)
     except KeyboardInterrupt:
         raise Interrupted(result, partial(_best_of, result, alone)) from None
+    except Exception as error:  # for example, no thread or process can start
+        return replace(alone, note=f"the comparison failed: {type(error).__name__}: {error}")
 
 
 def _with_ready_members(result: ComparisonResult) -> ComparisonResult:
@@ -433,7 +437,7 @@ def compare_sample(
         _entry_of(method, sample, *_status_of(method.name, race, refused[method.name]))
         for method in chosen
     ]
-    return ComparisonResult(
+    result = ComparisonResult(
         sample=facts,
         truth={str(row): sample.y[row].item() for row in sorted(rows)},
         protocol=protocol,
@@ -453,6 +457,7 @@ def compare_sample(
         command=options.command,
         source=Source(sample, tuple(chosen), options.n_jobs, race.fitted),
     )
+    return _with_ready_members(result) if race.members and race.fitted else result
 
 
 def _members_of_blend(

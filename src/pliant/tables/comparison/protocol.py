@@ -157,7 +157,7 @@ class Entry:
         Reason for missing folds, or "".
     blends : bool
         True if the method can be a member of a blend: model files hold its models and, within a
-        budget of `pliant.fit`, it is fitted to all rows.
+        budget, it is fitted to all rows.
     """
 
     name: str

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
@@ -112,15 +113,15 @@ class Race:
         self._at_a_time = 1 if self._is_here else self.options.jobs
         n_rows = len(self.sample.y)
         first = self.fitted.get(DEFAULT)
-        took = 0.0 if first is None else first.seconds.get("fit", 0.0)
-        self._pace = max(1.0, took / typical_seconds(DEFAULT, n_rows))  # of a busy computer
+        self._took = 0.0 if first is None else first.seconds.get("fit", 0.0)
+        self._pace = max(1.0, self._took / typical_seconds(DEFAULT, n_rows))  # of a busy computer
         early = {name: place for place, name in enumerate(TYPICAL)}
         in_order = sorted(self.methods, key=lambda m: early.get(m.name, len(early)))
         self._methods = {method.name: method for method in in_order}
         self._keys = {name: method_key(m, self.sample.task) for name, m in self._methods.items()}
         self._running: dict[Cell, tuple[Future[Any], float]] = {}  # with the start time
         self._failed: set[str] = set()  # fits to all rows
-        self._weighted: tuple[set[str], Collection[str]] = set(), ()
+        self._weighted: tuple[Any, Collection[str]] = None, ()
         self._cut: dict[str, str] = {}
         self._began, self._ends = self._runner.clock(), inf
         self.interrupted: bool = False
@@ -136,7 +137,8 @@ class Race:
         """Run the cells without a record until all are done or the time budget runs out."""
         self._began = self._runner.clock()
         self._ends = inf if self._budget is None else self._began + self._budget - self.spent
-        threads = self._runner.pool(self._at_a_time)
+        # In this process, Ctrl-C ends a fit, which only the main thread can do.
+        threads = ThisProcess() if self._is_here else self._runner.pool(self._at_a_time)
         try:
             if self._executor is None and self._next_cell() is not None:
                 # The start of a process is not the time of a method.
@@ -146,14 +148,16 @@ class Race:
                 cells = {future: cell for cell, (future, _) in self._running.items()}
                 for future in wait(cells, BEAT, FIRST_COMPLETED).done:
                     self._store(cells[future], future.result())
+            self._report()
         except BaseException as stop:
-            self._runner.close()
             self.interrupted = True
+            with suppress(KeyboardInterrupt):  # a second one loses no result
+                self._runner.close()
             if not isinstance(stop, KeyboardInterrupt):
                 raise
         finally:
-            threads.shutdown()
-        self._report()
+            with suppress(KeyboardInterrupt):
+                threads.shutdown()
 
     def is_done(self, name: str) -> bool:
         """Return True if a method has records for all folds of the started repeats."""
@@ -191,7 +195,8 @@ class Race:
                 break
             deadline = self._ends
             others = self._methods.keys() - self._cut.keys() - {cell.method, DUMMY}
-            if self._budget is not None and others and cell.place == self.protocol.places()[0]:
+            limited = self._budget is not None and self._executor is None  # others have a queue
+            if limited and others and cell.place == self.protocol.places()[0]:
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self._budget))
             given = self.sample, self.protocol, self._methods[cell.method]
             where = None if deadline == inf else deadline, self._executor
@@ -222,7 +227,8 @@ class Race:
             if not self._repeat_fits(repeat, whole):
                 return None
             if cell := self._first_open(self._places([repeat]), whole):
-                return cell
+                ends = not self._is_here or self._expected(cell.method) <= self._left()
+                return cell if ends else None
         return None
 
     def _fits(self, name: str) -> bool:
@@ -247,11 +253,19 @@ class Race:
         return next(filter(self._is_open, cells), None)
 
     def _weighted_now(self) -> Collection[str]:
-        """Return the methods with weight in the blend of those with all folds of the repeat."""
+        """Return the methods with weight in the blend of those with all folds of the first repeat.
+
+        The weights are learned from the repeats of which all of them have all folds.
+        """
         complete = {name for name in self._methods if name != DUMMY and not self._missing(name)}
-        if self.members is not None and complete != self._weighted[0]:
-            first = [r for c, r in self.records.items() if c.method in complete and not c.repeat]
-            self._weighted = complete, self.members(first)
+        if self.members is None or not complete:
+            return ()
+        shared = set.intersection(*map(self._places_of, complete))
+        repeats = {repeat for repeat, _ in shared if shared.issuperset(self._places([repeat]))}
+        if (complete, repeats) != self._weighted[0]:
+            cells = [c for c in self.records if c.method in complete and c.repeat in repeats]
+            members = self.members([self.records[cell] for cell in cells])
+            self._weighted = (complete, repeats), members
         return self._weighted[1]
 
     def _places(self, repeats: Collection[int]) -> list[Place]:
@@ -298,12 +312,17 @@ class Race:
         return max([needed, *took]) <= self._left()
 
     def _expected(self, name: str) -> float:
-        """Return the mean seconds per cell of a method, or the typical ones; 0 if unknown."""
+        """Return the mean seconds per cell of a method, or the typical ones; 0 if unknown.
+
+        For LAB-RBF, those of the fit to all rows take the place of the typical ones.
+        """
         took = [
             record["seconds"].get("total", 0.0)
             for cell, record in self.records.items()
             if cell.method == name and "seconds" in record
         ]
+        if not took and name == DEFAULT and self._took:
+            return self._took
         typical = self._pace * typical_seconds(name, len(self.sample.y))
         return float(np.mean(took)) if took else typical
 

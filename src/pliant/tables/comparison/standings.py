@@ -139,12 +139,13 @@ def scores_of(cells: Cells, metric: str) -> Scores:
 def common_folds(places: Mapping[str, Set[Place]]) -> tuple[frozenset[Place], frozenset[str]]:
     """Return the common folds, and the methods that have all of them.
 
-    Methods with at most half as many folds as another one, the dummy aside, are excluded. `places`
-    maps each method to its scored folds.
+    Methods with at most half as many folds of the first repeat as another one, the dummy aside,
+    are excluded. `places` maps each method to its scored folds.
     """
     have = {name: frozenset(mine) for name, mine in places.items() if mine}
-    most = max((len(mine) for name, mine in have.items() if name != DUMMY), default=0)
-    kept = {name: mine for name, mine in have.items() if 2 * len(mine) > most}
+    folds = {name: sum(not repeat for repeat, _ in mine) for name, mine in have.items()}
+    most = max((n for name, n in folds.items() if name != DUMMY), default=0)
+    kept = {name: mine for name, mine in have.items() if 2 * folds[name] > most}
     common = frozenset.intersection(*kept.values()) if kept else frozenset[Place]()
     return common, frozenset(kept) if common else frozenset()
 
