@@ -583,7 +583,7 @@ def test_bounds_are_valid_after_a_callback_stops_the_parts():
     # a stopped fit does not warn, as pytest turns warnings into errors
     whole, model = in_parts(TKLRegressor), TKLRegressor(**PARTS)
     data = regression_data(model, POINTS, TARGET, None)
-    options = fit.fit_options(model, model.partition)
+    options = fit.fit_options(model)
     family = build_tessellated(data.X, model.degree, model.delta, model.scale)
 
     def stops(step):  # after one part
