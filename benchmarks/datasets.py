@@ -2,7 +2,7 @@
 
 Each file is comma-separated with one header row, the features and a last column called
 ``target``; all cells are numbers or empty. An optional ``MANIFEST.json`` in the folder lists
-an object per file with its ``name``, and optionally its ``task``, ``sha256`` and ``notes``.
+an object per file with its ``name``, and optionally its ``task`` and ``sha256``.
 """
 
 from __future__ import annotations
@@ -41,9 +41,7 @@ class Dataset:
     name: str
     X: Array
     y: npt.NDArray[Any]
-    feature_names: tuple[str, ...]
     task: Task
-    notes: str = ""
 
 
 def list_local(folder: str | os.PathLike[str] | None = None) -> list[str]:
@@ -81,8 +79,7 @@ def load_local(name: str, folder: str | os.PathLike[str] | None = None) -> Datas
         raise TableError(f"{file}: expected a number as each target, got nan, inf or no row")
     task = _task(name, y, entry.get("task"))
     labels = y if task == "regression" else y.astype(np.int64)
-    names = tuple(map(str, table.columns))
-    return Dataset(name, table.to_numpy(), labels, names, task, entry.get("notes") or "")
+    return Dataset(name, table.to_numpy(), labels, task)
 
 
 def _folder(folder: str | os.PathLike[str] | None) -> Path:

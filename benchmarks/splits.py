@@ -1,4 +1,4 @@
-"""Train and test rows: random halves, held-out shares, official test files.
+"""Train and test rows: random halves, held-out shares.
 
 Every split is a pair of index arrays ``(train, test)`` in ascending order, which together contain
 every row once. A draw depends only on the seed and the number of the repeat, so the third of
@@ -40,18 +40,6 @@ def holdout(
     `test_size` is a share in (0, 1), rounded to an integer number of rows, or that number itself.
     """
     return _draw(y, _n_test(_n_rows(y), test_size), repeats, stratify, random_state)
-
-
-def official(train: Sized | int, test: Sized | int) -> Iterator[Split]:
-    """Return the one split of a set with a separate test file.
-
-    The indices refer to the training rows followed by the test rows.
-    """
-    n_train, n_test = _n_rows(train), _n_rows(test)
-    for part, rows in (("train", n_train), ("test", n_test)):
-        if rows < 1:
-            raise ValueError(f"expected at least 1 row in {part}, got {rows}")
-    return iter([(np.arange(n_train), np.arange(n_train, n_train + n_test))])
 
 
 def _draw(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +21,9 @@ FORMAT = 1
 
 DIGITS = 10
 """Significant digits of stored numbers, enough for pages with numbers up to a million."""
+
+EXACT = 17
+"""Significant digits that leave every number as it is, except inf and nan, which become None."""
 
 Report = dict[str, Any]
 
@@ -45,7 +47,7 @@ def run(
         "cases": cases,
         "overall": overall(benchmark, [case["summary"] for case in cases]),
     }
-    return {key: _finite(value) for key, value in report.items()}
+    return {key: rounded(value, EXACT) for key, value in report.items()}
 
 
 def _run_case(
@@ -149,14 +151,3 @@ def _provenance(report: Report) -> str:
     settings = report["settings"]
     manner = report.get("manner", MANNER).format(threads=settings["threads"])
     return f"Medians of {settings['repeats']} measurements, {manner}. {computer(report)}\n"
-
-
-def _finite(value: Any) -> Any:
-    """Replace numbers that JSON cannot represent by None."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return value

@@ -36,12 +36,7 @@ def test_a_set_without_manifest(folder):
     np.testing.assert_array_equal(data.X, [[1, 0.5], [2, np.nan], [3, 1e-3]])
     assert data.y.tolist() == [-1, 1, 1]
     assert data.y.dtype == np.int64
-    assert (data.name, data.feature_names, data.task, data.notes) == (
-        "tiny",
-        ("a", "b"),
-        "binary",
-        "",
-    )
+    assert (data.name, data.task) == ("tiny", "binary")
 
 
 @pytest.mark.parametrize(
@@ -58,11 +53,11 @@ def test_the_task_is_guessed_from_the_targets(folder, targets, task, kind):
     assert (data.task, data.y.dtype.kind) == (task, kind)
 
 
-def test_the_manifest_states_task_and_notes(folder):
+def test_the_manifest_states_the_task(folder):
     digest = put(folder, "t", BINARY)
-    describe(folder, {"name": "t", "task": "regression", "sha256": digest, "notes": "few rows"})
+    describe(folder, {"name": "t", "task": "regression", "sha256": digest})
     data = load_local("t", folder)
-    assert (data.task, data.y.dtype.kind, data.notes) == ("regression", "f", "few rows")
+    assert (data.task, data.y.dtype.kind) == ("regression", "f")
 
 
 def test_the_folder_may_come_from_the_environment(folder, monkeypatch):

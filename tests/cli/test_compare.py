@@ -27,7 +27,6 @@ from tests.cli.conftest import captured, patients, run_here, write
 from tests.comparison.report.report_cases import METHODS, result
 
 QUICK = ("--folds", 3, "--repeats", 1, "--budget", "none", "--jobs", 1)
-AMOUNT = ("--target", "amount", "--drop", "sick", "--drop", "grade")
 
 
 def unwrapped(text):

@@ -1,7 +1,6 @@
 """Samples read from files match a simple reader in pandas, and data frames match files."""
 
 import decimal
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from pliant.tables import read_table
 from pliant.tables.comparison.comparing import _facts_of
 from pliant.tables.comparison.reading import read_sample, sample_of
 from pliant.tables.comparison.sample import Sample
+from tests.memory import peak_memory
 
 TEXTS = {
     "a": ["1.5", "", "3", "4", "-2e3", "NA"],
@@ -200,12 +200,10 @@ def test_memory_of_reading(tmp_path):
     frame = pd.DataFrame(rng.normal(size=(40_000, 20))).add_prefix("x")
     frame.assign(t=np.arange(40_000)[::-1], y=frame.x0 > 0).to_parquet(tmp_path / "t.parquet")
     read_table(tmp_path / "t.parquet")
-    tracemalloc.start()
-    sample = read_sample(tmp_path / "t.parquet", "y", time="t")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with peak_memory() as used:
+        sample = read_sample(tmp_path / "t.parquet", "y", time="t")
     assert sample.X.shape == (40_000, 20)
-    assert peak < 3 * sample.X.nbytes  # the parsed table, its features, and some columns
+    assert used.peak < 3 * sample.X.nbytes  # the parsed table, its features, and some columns
 
 
 def frame(n=60, seed=0):

@@ -49,7 +49,6 @@ METHODS = (
     "predict_interval",
     "predict_second",
     "transform",
-    "embed",
     "distance_to_support",
 )
 

@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from pliant.kernels import Gaussian, Kernel, Laplacian, Linear, Matern, Precompu
 from pliant.kernels.base import resolve_columns
 from pliant.methods.dank.kernel import EXTENSIONS
 from pliant.methods.supervised.neighbor_graph import NeighborGraph
+from tests.memory import peak_memory
 
 TRAIN = np.random.default_rng(0).uniform(-1, 1, size=(9, 3))
 BETA = np.array([2.0, -1.5, 0.0, 1.0, -3.0, 0.0, 0.5, 2.5, -1.5])
@@ -317,8 +317,6 @@ def test_points_far_outside_have_finite_values_or_are_refused(kernel, size):
 )  # fmt: skip
 def test_a_gram_is_made_in_the_memory_of_two(kernel):
     X = np.random.default_rng(0).uniform(size=(700, 3))
-    tracemalloc.start()
-    gram = kernel(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 2.3 * gram.nbytes
+    with peak_memory() as used:
+        gram = kernel(X)
+    assert used.peak < 2.3 * gram.nbytes

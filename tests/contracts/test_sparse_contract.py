@@ -2,7 +2,6 @@
 
 import pickle
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from sklearn.utils import get_tags
 import pliant
 from pliant.kernels import Gaussian, Laplacian, Linear, Normalized, On, Polynomial
 from tests.contracts.discovery import ESTIMATORS
+from tests.memory import peak_memory
 
 GIVEN = pliant.SCGLogDetLearner(strength=100.0)
 TIGHT = {"tol": 1e-10}
@@ -251,17 +251,6 @@ def test_sparse_kernel_values_are_refused():
             model.fit(gram, LABELS)
 
 
-def peak_of(fit):
-    """Return the peak of allocated memory during a call, in bytes."""
-    fit()  # compiles the loops
-    tracemalloc.start()
-    try:
-        fit()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.parametrize(
     ("model", "copies", "grams"),
     [
@@ -281,4 +270,7 @@ def test_a_fit_holds_the_rows_of_its_model_and_kernel_values(model, copies, gram
     rows.data += 1.0  # no tiny features
     size = rows.data.nbytes + rows.indices.nbytes + rows.indptr.nbytes  # 19 MB
     y = rng.normal(size=n) if is_regressor(model) else np.arange(n) % 2
-    assert peak_of(lambda: clone(model).fit(rows, y)) < (copies + 0.2) * size + grams * 8.0 * n**2
+    clone(model).fit(rows, y)  # compiles the loops
+    with peak_memory() as used:
+        clone(model).fit(rows, y)
+    assert used.peak < (copies + 0.2) * size + grams * 8.0 * n**2

@@ -15,11 +15,6 @@ import pytest
 from pliant.core import jit
 from pliant.methods.svm.smo.block import one_sided_slopes
 
-GRAM = np.random.default_rng(0).uniform(size=(6, 6))
-WEIGHTS = np.array([1.5, -2.0, 0.25])
-USED = np.array([0, 3, 5])
-
-
 SESSION = """
 import logging, sys
 import numpy as np

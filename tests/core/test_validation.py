@@ -1,7 +1,6 @@
 """Checks of user input; each error states the value and the expectation."""
 
 import re
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -20,6 +19,7 @@ from pliant.core.validation import (
     positive_rows,
     validate_data,
 )
+from tests.memory import peak_memory
 
 
 def refuses(kind, message):
@@ -128,11 +128,9 @@ def test_rounding_errors_are_removed_from_a_gram_matrix(limit, single):
 
 def test_a_large_matrix_is_checked_without_copying_it():
     gram = np.eye(2500)
-    tracemalloc.start()
-    assert check_gram(gram) is gram
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 1.5 * gram.nbytes
+    with peak_memory() as used:
+        assert check_gram(gram) is gram
+    assert used.peak < 1.5 * gram.nbytes
     gram[2400, 2300] = 0.25
     with pytest.raises(ValueError, match=r"got 0 at \(2300, 2400\) but 0.25 at \(2400, 2300\)"):
         check_gram(gram)

@@ -106,7 +106,7 @@ def unsafe_on_terminal(text: str) -> str | None:
     return f"long: a line of {longest} characters" if longest > LINE else None
 
 
-def unsafe_page(text: str, like: str, *, check_length: bool = True) -> str | None:
+def unsafe_page(text: str, like: str) -> str | None:
     """Return the first difference in structure from a page with plain names."""
     for character in text:
         if unicodedata.category(character)[0] == "C" and character != "\n":
@@ -122,7 +122,7 @@ def unsafe_page(text: str, like: str, *, check_length: bool = True) -> str | Non
     if keys - {key for e in plain.elements for key in e["attributes"]}:
         return "page: an attribute of a name"
     long = [e for e in page.elements if e["name"] in ("td", "th", "dd", "h1", "h2", "p", "option")]
-    if check_length and any(len(e["text"]) > TEXT for e in long):
+    if any(len(e["text"]) > TEXT for e in long):
         return "long: a text of the page"
     return None
 

@@ -6,7 +6,6 @@ import pickle
 import re
 import struct
 import tempfile
-import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from pliant.kernels import Gaussian
 from pliant.persistence import load, load_file, save, trusted_types
 from pliant.persistence._codec import MAX_ROW_BYTES, Decoder
 from pliant.records import to_record
+from tests.memory import peak_memory
 
 X = np.random.default_rng(0).normal(size=(6, 2))
 MODEL = make_pipeline(StandardScaler(), KernelRidge(kernel="rbf")).fit(X, X[:, 0])
@@ -352,8 +352,6 @@ def test_loading_arrays_takes_four_times_the_file_at_most(tmp_path):
     model.large_ = np.zeros(5_000_000)
     save(model, path)
     load(path)  # imports
-    tracemalloc.start()
-    load(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 * path.stat().st_size
+    with peak_memory() as used:
+        load(path)
+    assert used.peak < 4 * path.stat().st_size

@@ -4,7 +4,6 @@ Trees, constants, scalers and encoders agree bit for bit, as the operations are 
 order. Sums by libsvm or BLAS agree up to the rounding of their terms.
 """
 
-import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -64,6 +63,7 @@ from pliant.kernels import Gaussian, Laplacian
 from pliant.persistence import load, save
 from pliant.records import has_record, to_record, trees
 from pliant.records.estimators import won
+from tests.memory import peak_memory
 
 SEEDS = range(3)
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
@@ -281,11 +281,9 @@ def test_votes_of_many_classes_take_little_memory():
     k = 250
     pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
     values = np.random.default_rng(0).integers(-1, 2, size=(2, len(pairs))).astype(float)
-    tracemalloc.start()
-    found = won(values, k)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 * k * len(pairs) / 4
+    with peak_memory() as used:
+        found = won(values, k)
+    assert used.peak < 8 * k * len(pairs) / 4
     expected = np.zeros((2, k))
     for row, signs in enumerate(values):
         for (a, b), sign in zip(pairs, signs, strict=True):

@@ -78,8 +78,8 @@ def _root(M):
 def box_by_sdp(problem):
     """Return the optimum and F of (18) over PSD matrices, by the dual of the inner maximum.
 
-    For M = F o K it is min t/2 + C sum(xi) with [[M, g], [g', t]] PSD and slacks xi of g, without
-    the intercept of `tests.reference.sdp`.
+    For M = F o K it is min t/2 + C sum(xi) with [[M, g], [g', t]] PSD and slacks xi of g, in the
+    form of Lanckriet et al. (2004) without their intercept.
     """
     n, K = len(problem.p), problem.K
     F, g, t = cp.Variable((n, n), PSD=True), cp.Variable((n, 1)), cp.Variable((1, 1))

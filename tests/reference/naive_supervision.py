@@ -71,7 +71,7 @@ def alignment(K, Y):
 
 
 def divergence(K, K0):
-    """Return D_ld(K, K0)."""
+    """Return D_ld(K, K0) by inversion."""
     ratio = K @ np.linalg.inv(K0)
     return np.trace(ratio) - np.linalg.slogdet(ratio)[1] - len(K)
 

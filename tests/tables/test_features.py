@@ -1,7 +1,6 @@
 """`TableFeatures` encodes data frames in Python as the command line encodes files."""
 
 import pickle
-import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from pliant import LABRBFClassifier, LABRBFRegressor, TableFeatures, load, save
 from pliant.exceptions import TableError, UnknownCategoryWarning
 from pliant.tables import read_table
 from pliant.tables.comparison.reading import read_sample
+from tests.memory import peak_memory
 
 N = 120
 
@@ -50,12 +50,10 @@ def test_the_words_of_a_text_are_in_memory_only_once(monkeypatch):
     monkeypatch.setattr("pliant.tables.reading.encoder.TEXT_ROWS", 60)
     table = pd.DataFrame({"note": [f"word{j} of note {j}" for j in range(600)]})
     encoder = TableFeatures().fit(table[:60])  # imports
-    tracemalloc.start()
-    encoder.fit(table)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with peak_memory() as used:
+        encoder.fit(table)
     whole = 8 * 512 * len(table)
-    assert whole < peak < 1.8 * whole
+    assert whole < used.peak < 1.8 * whole
 
 
 def small(**options):

@@ -121,15 +121,11 @@ class Deadline:
     def first(self, share: float) -> Deadline:
         """Return a deadline after the given share of the time left; it can also stop this one."""
         left = self.seconds_left
-
-        def callback(step: object) -> bool:
-            return self(step)
-
-        return Deadline(callback, None if left is None else share * left)
+        return Deadline(self, None if left is None else share * left)
 
     def __call__(self, step: object = None) -> bool:
         """Return True to stop the solver; after the first True, always return True."""
-        self.expired = self.expired or (self.ends is not None and time.monotonic() >= self.ends)
+        self.expired = self.expired or is_over(self.ends)
         self.stopped = self.stopped or self.expired or self._callback(step) is True
         return self.stopped
 

@@ -8,25 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pliant.core.estimators import clone, is_classifier
+from pliant.core.estimators import clone
 from pliant.core.parameters import check_parameters
 from pliant.core.progress import Deadline
 from pliant.core.threads import blas_limited
 from pliant.methods.dank.fit import adapt, fit_options
 from pliant.methods.dank.gram import training_gram
-from pliant.methods.dank.knpl import KNPLClassifier, KNPLRegressor
 from pliant.methods.dank.machine import BaseHadamard
 from pliant.methods.dank.parts import adapt_in_parts
 from pliant.methods.mkl import fit as mkl
 from pliant.methods.mkl.machine import BaseMKL
 from pliant.methods.svm.machine import BaseSVM
-from pliant.methods.svm.problem import (
-    LearnedFunction,
-    TrainingData,
-    WarmStart,
-    classification_data,
-    regression_data,
-)
+from pliant.methods.svm.problem import LearnedFunction, TrainingData, WarmStart
 
 
 @blas_limited
@@ -89,8 +82,7 @@ def _shared_data(
     models: Sequence[Any], X: Any, y: Any, sample_weight: npt.ArrayLike | None
 ) -> TrainingData:
     """Check the data and state the problems; all models get ``n_features_in_``."""
-    state = classification_data if is_classifier(models[0]) else regression_data
-    data = state(models[0], X, y, sample_weight)
+    data: TrainingData = models[0]._training_data(X, y, sample_weight)
     seen = {name: value for name, value in vars(models[0]).items() if name.endswith("_")}
     for model in models[1:]:
         vars(model).update(seen)
@@ -99,12 +91,11 @@ def _shared_data(
 
 def _fit_hadamard(models: Sequence[Any], data: TrainingData) -> None:
     """Fit DANK or KNPL for ascending C; share the Gram matrix, and start from the last solution."""
-    centred = isinstance(models[0], KNPLClassifier | KNPLRegressor)
-    base = training_gram(data, fit_options(models[0], centred=centred))
+    base = training_gram(data, fit_options(models[0]))
     starts: list[WarmStart | None] = [None] * len(data.problems)
     for k, model in enumerate(models):
         data = data.with_C(float(model.C))
-        options = fit_options(model, centred=centred)
+        options = fit_options(model)
         deadline = Deadline(lambda _: False, model.max_seconds)
         functions = [
             adapt(problem, base, options, deadline, start)

@@ -272,15 +272,10 @@ def _linear_classifier(original: Any) -> SavedClassifier:
 
 
 def _logistic(original: Any) -> SavedClassifier:
-    """Logistic regression: softmax for three classes, except in the solver of pairs."""
+    """Logistic function of two classes, softmax of more, except in the solver of pairs."""
     binary = len(original.classes_) == 2
     several = "ratios" if original.solver == "liblinear" else "softmax"
     return _classifier(original, _linear_function(original), "logistic" if binary else several)
-
-
-def _discriminant(original: Any) -> SavedClassifier:
-    head = "logistic" if len(original.classes_) == 2 else "softmax"
-    return _classifier(original, _linear_function(original), head)
 
 
 # --- expansions in kernel values ---
@@ -452,10 +447,6 @@ def imputation(original: Any) -> Imputation:
     return Imputation(f8(fill), empty & (not kept), i4(marked))
 
 
-def _imputer(original: Any) -> SavedTransformer:
-    return SavedTransformer.of(original, function=imputation(original))
-
-
 def _levels(original: Any) -> Levels:
     """Return the categories of an encoder of numbers."""
     if any(np.asarray(each).dtype.kind not in "biuf" for each in original.categories_):
@@ -472,10 +463,6 @@ def one_hot(original: Any) -> OneHot:
     return OneHot(_levels(original), strict=original.handle_unknown == "error")
 
 
-def _one_hot_encoder(original: Any) -> SavedTransformer:
-    return SavedTransformer.of(original, function=one_hot(original))
-
-
 def mean_targets(original: Any) -> MeanTargets:
     """Return the arrays of a fitted TargetEncoder of numbers."""
     k = len(original.classes_) if original.target_type_ == "multiclass" else 1
@@ -483,10 +470,6 @@ def mean_targets(original: Any) -> MeanTargets:
     means = [np.column_stack(rows[j : j + k]) for j in range(0, len(rows), k)]
     overall = np.broadcast_to(np.ravel(original.target_mean_), k)
     return MeanTargets(_levels(original), f8(np.concatenate(means)), f8(overall))
-
-
-def _target_encoder(original: Any) -> SavedTransformer:
-    return SavedTransformer.of(original, function=mean_targets(original))
 
 
 def projection(original: Any) -> Projection:
@@ -500,8 +483,9 @@ def projection(original: Any) -> Projection:
     return Projection(components, None if centre is None else f8(centre), scale, prefix)
 
 
-def _projection(original: Any) -> SavedTransformer:
-    return SavedTransformer.of(original, function=projection(original))
+def _transformer(arrays: Callable[[Any], Any]) -> Callable[[Any], SavedTransformer]:
+    """Return the converter of transformers with arrays from a function."""
+    return lambda original: SavedTransformer.of(original, function=arrays(original))
 
 
 # --- estimators with parts ---
@@ -590,7 +574,7 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "sklearn.svm._classes.LinearSVR": _linear_regressor,
     "sklearn.linear_model._logistic.LogisticRegression": _logistic,
     "sklearn.linear_model._logistic.LogisticRegressionCV": _logistic,
-    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": _discriminant,
+    "sklearn.discriminant_analysis.LinearDiscriminantAnalysis": _logistic,
     "sklearn.linear_model._ridge.RidgeClassifier": _linear_classifier,
     "sklearn.linear_model._ridge.RidgeClassifierCV": _linear_classifier,
     "sklearn.linear_model._perceptron.Perceptron": _linear_classifier,
@@ -603,11 +587,11 @@ CONVERTERS: dict[str, Callable[[Any], Any]] = {
     "sklearn.gaussian_process._gpr.GaussianProcessRegressor": _gaussian_process_regressor,
     "sklearn.gaussian_process._gpc.GaussianProcessClassifier": _gaussian_process_classifier,
     **dict.fromkeys(SCALERS, _scaler),
-    "sklearn.impute._base.SimpleImputer": _imputer,
-    "sklearn.preprocessing._encoders.OneHotEncoder": _one_hot_encoder,
-    "sklearn.preprocessing._target_encoder.TargetEncoder": _target_encoder,
-    "sklearn.decomposition._pca.PCA": _projection,
-    "sklearn.decomposition._truncated_svd.TruncatedSVD": _projection,
+    "sklearn.impute._base.SimpleImputer": _transformer(imputation),
+    "sklearn.preprocessing._encoders.OneHotEncoder": _transformer(one_hot),
+    "sklearn.preprocessing._target_encoder.TargetEncoder": _transformer(mean_targets),
+    "sklearn.decomposition._pca.PCA": _transformer(projection),
+    "sklearn.decomposition._truncated_svd.TruncatedSVD": _transformer(projection),
     "sklearn.pipeline.Pipeline": _pipeline,
     "sklearn.compose._target.TransformedTargetRegressor": _scaled_target,
     "sklearn.calibration.CalibratedClassifierCV": _calibration,

@@ -113,6 +113,13 @@ class Record(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags, with missing values if the record has a function that takes them."""
+        tags = super().__sklearn_tags__()
+        function = getattr(self, "function", None)
+        tags.input_tags.allow_nan = function is not None and function.takes_missing
+        return tags
+
     @property
     def _refusal(self) -> str:
         return (
@@ -182,12 +189,6 @@ class SavedRegressor(RegressorMixin, Record):
             with np.errstate(over="ignore"):
                 values = np.exp(values)
         return _finite(values[:, 0] if self.single else values)
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags, with missing values if the function takes them."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.function.takes_missing
-        return tags
 
     def _check_loaded(self) -> None:
         _check_outputs(self, 1 if self.single else None)
@@ -281,12 +282,6 @@ class SavedClassifier(ClassifierMixin, Record):
             places = (values[:, 0] > 0).astype(np.intp)
         return np.asarray(self.classes_[places])
 
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags, with missing values if the function takes them."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.function.takes_missing
-        return tags
-
     def _check_loaded(self) -> None:
         k = len(self.classes_)
         widths = {"logistic": 1, "odds": 1, "scores": 1 if k == 2 else k}
@@ -377,12 +372,6 @@ class SavedTransformer(Record):
 
         names = [str(name) for name in _check_feature_names_in(self, input_features)]
         return np.array(self.function.names(names), dtype=object)
-
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags, with missing values if the function takes them."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.function.takes_missing
-        return tags
 
     def _check_loaded(self) -> None:
         _check_outputs(self)

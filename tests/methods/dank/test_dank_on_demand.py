@@ -10,7 +10,6 @@ from pliant.exceptions import NonPSDWarning
 from pliant.kernels import TL1, Gaussian
 from pliant.methods.dank import gram
 from pliant.methods.dank.fit import fit_options
-from pliant.methods.svm.problem import classification_data, regression_data
 from pliant.methods.svm.rows import CachedRows, DenseRows
 from tests.methods.dank.test_dank import classification, regression
 
@@ -33,9 +32,7 @@ def data_for(machine, n=300, seed=0):
 
 def rows_used(machine, X, y):
     """Return the rows of the Gram matrix in a fit."""
-    state = classification_data if hasattr(machine, "class_weight") else regression_data
-    data = state(machine, X, y, None)
-    options = fit_options(machine, centred=not hasattr(machine, "tau"))
+    data, options = machine._training_data(X, y, None), fit_options(machine)
     return gram.problem_rows(data.problems[0], gram.training_gram(data, options), options)
 
 

@@ -1,7 +1,6 @@
 """LABRBFRegressor on large, small and degenerate tables, and in model files."""
 
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from pliant.methods import LABRBFMember, Warp
 from pliant.methods.lab_rbf import constants
 from pliant.methods.lab_rbf import table as table_module
 from pliant.persistence import load, save
+from tests.memory import peak_memory
 from tests.methods.lab_rbf.building import build
 
 QUICK = {"n_support": 8, "n_members": 2, "max_iter": 16, "random_state": 0}
@@ -61,15 +61,6 @@ def test_memory_map_gives_the_same_model(tmp_path, dtype, transforms):
     np.testing.assert_allclose(again.predict(file), one.predict(points), rtol=1e-9)
 
 
-def peak_of(action):
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "share", "transforms"), [(np.float32, 0.7, "auto"), (np.float64, 0.4, None)]
@@ -90,7 +81,9 @@ def test_memory_maps_are_not_copied(tmp_path, monkeypatch, dtype, share, transfo
         lambda: model.predict(file),
         lambda: model.distance_to_support(file),
     ):
-        assert peak_of(action) < share * file.nbytes
+        with peak_memory() as used:
+            action()
+        assert used.peak < share * file.nbytes
     assert model.score(file[:1000], y[:1000]) > 0.5
 
 

@@ -1,7 +1,6 @@
 """Unit tests of the factor, rows, centres and solver of sketched ridge regression."""
 
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -29,6 +28,7 @@ from pliant.methods.ridge.rows import (
     residual,
 )
 from pliant.methods.ridge.solver import Costs, Solver
+from tests.memory import peak_memory
 from tests.methods.ridge.sketched_cases import RNG, WEIGHTS, X, Y
 
 TOLERANCES = (("float64", 1e-12), ("float32", 1e-5))
@@ -133,13 +133,11 @@ def test_memory_is_that_of_the_formula(solver, dtype, monkeypatch):
         random_state=0, tol=1e-2,
     )  # fmt: skip
     model.fit(Z[:2000], y[:2000])  # compiles
-    tracemalloc.start()
-    model.fit(Z, y)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with peak_memory() as used:
+        model.fit(Z, y)
     formula = 8 * 2 * m**2 + (5 * block + 4.0) * 2**20 + 8 * 4 * n
-    assert 4.0 * 2**20 < peak < formula + 2**18
-    assert peak < 8 * n * m / 4  # the n x m kernel matrix is never in memory
+    assert 4.0 * 2**20 < used.peak < formula + 2**18
+    assert used.peak < 8 * n * m / 4  # the n x m kernel matrix is never in memory
 
 
 def test_drawn_centres_are_rows_without_repetition():

@@ -1,7 +1,6 @@
 """Side information, the supervised graph and its loss, compared with dense definitions."""
 
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from pliant.methods.supervised.information import (
     _pairs_of_ranks,
 )
 from pliant.metrics import kernel_alignment, scg_loss
+from tests.memory import peak_memory
 from tests.reference import naive_supervision as naive
 from tests.reference.naive_supervision import (
     known_points,
@@ -260,13 +260,11 @@ def test_memory_is_linear_in_the_points(source):
         pairs = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
         information = SideInformation.from_pairs(n, pairs[::2], pairs[1::2])
     F = rng.standard_normal((n, 3))
-    tracemalloc.start()
-    graph = information.graph("complete")
-    form = F.T @ graph.laplacian(F)
-    image = graph.laplacian(null_vector(graph))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 100e6
+    with peak_memory() as used:
+        graph = information.graph("complete")
+        form = F.T @ graph.laplacian(F)
+        image = graph.laplacian(null_vector(graph))
+    assert used.peak < 100e6
     assert np.abs(image).max() < 1e-14
     assert np.linalg.eigvalsh(form)[0] > 0
     np.testing.assert_allclose(form, F.T @ F, rtol=0, atol=0.02 * n)  # S is nearly the identity

@@ -3,7 +3,6 @@
 import os
 import threading
 import time
-import tracemalloc
 
 import joblib
 import numpy as np
@@ -17,6 +16,7 @@ from threadpoolctl import threadpool_limits
 from pliant.core.distances import nearest_rows
 from pliant.methods.svm import parts as module
 from pliant.methods.svm.parts import kmeans_partition, run_parts
+from tests.memory import peak_memory
 from tests.methods.svm.parts_cases import SIZES, arguments, assert_solved, fails, solve
 
 tables = st.tuples(st.integers(1, 40), st.integers(1, 3)).flatmap(
@@ -84,12 +84,10 @@ def test_a_sample_decides_and_all_rows_are_placed(monkeypatch):
 
 def test_memory_does_not_grow_with_rows_times_parts():
     X = np.random.default_rng(0).normal(size=(100_000, 4))
-    tracemalloc.start()
-    parts = kmeans_partition(X, 200, random_state=0)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    with peak_memory() as used:
+        parts = kmeans_partition(X, 200, random_state=0)
     assert len(parts) == 200
-    assert peak < 80e6 < len(X) * len(parts) * 8  # all distances at once would take 160 MB
+    assert used.peak < 80e6 < len(X) * len(parts) * 8  # all distances at once would take 160 MB
 
 
 def test_more_parts_than_rows_are_refused():

@@ -1,6 +1,5 @@
 """Prediction in blocks: memory does not grow with the number of rows."""
 
-import tracemalloc
 from itertools import product
 
 import numpy as np
@@ -8,6 +7,7 @@ import pytest
 
 from pliant import DANKClassifier, DANKRegressor
 from pliant.datasets import make_clowns
+from tests.memory import peak_memory
 
 pytestmark = pytest.mark.slow
 
@@ -21,11 +21,9 @@ WAYS = {
 
 def peak(call):
     """Return the peak of the memory during a call, of this thread and of any other."""
-    tracemalloc.start()
-    call()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak
+    with peak_memory() as used:
+        call()
+    return used.peak
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Rows of a Gram matrix, dense, on demand or bordered, agree with the matrix."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +9,7 @@ from hypothesis.extra.numpy import arrays
 from pliant.kernels import Gaussian
 from pliant.methods.svm import rows as module
 from pliant.methods.svm.rows import CachedRows, DenseRows
+from tests.memory import peak_memory
 
 N = 20
 X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))
@@ -142,14 +141,12 @@ def test_memory_stays_within_the_bound(cache_mb, monkeypatch):
     monkeypatch.setattr(module, "BLOCK_ENTRIES", 20_000)
     points = np.random.default_rng(1).uniform(size=(2000, 2))
     CachedRows(KERNEL, points, cache_mb).matvec(np.ones(2000))  # compiles
-    tracemalloc.start()
-    rows = CachedRows(KERNEL, points, cache_mb)
-    rows.matvec(np.ones(2000))
-    rows.square(np.arange(rows.max_block))
-    rows.matvec(np.arange(2000.0))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < cache_mb * 2**20 + 10 * 20_000 * 8
+    with peak_memory() as used:
+        rows = CachedRows(KERNEL, points, cache_mb)
+        rows.matvec(np.ones(2000))
+        rows.square(np.arange(rows.max_block))
+        rows.matvec(np.arange(2000.0))
+    assert used.peak < cache_mb * 2**20 + 10 * 20_000 * 8
     assert rows._memory.rows.nbytes + rows.max_block**2 * 8 <= cache_mb * 2**20
 
 

@@ -1,7 +1,6 @@
 """The families of generalised kernels, against slow twins and quadrature."""
 
 import re
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from sklearn.base import clone
 from pliant import GeneralizedPolynomial, QuadratureKernel, TessellatedKernel
 from pliant.kernels import Gaussian, Rescaled
 from pliant.methods.tkl.generalized_kernel import TILE
+from tests.memory import peak_memory
 from tests.reference.naive_tessellated import (
     as_box,
     cells_rule,
@@ -117,18 +117,12 @@ def test_memory_is_bounded_by_one_gram_matrix():
     kernel = a_kernel(3, 1)
     for compile_first in (kernel.gram, lambda X: kernel.quadratic(X, w[:5])):
         compile_first(X[:5])
-    assert peak_memory(lambda: kernel.gram(X)) < 8 * 2000**2 + 12e6
-    assert peak_memory(lambda: kernel.quadratic(X, w)) < 12e6
-
-
-def peak_memory(action):
-    """Return the peak memory of an action in bytes."""
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    with peak_memory() as used:
+        kernel.gram(X)
+    assert used.peak < 8 * 2000**2 + 12e6
+    with peak_memory() as used:
+        kernel.quadratic(X, w)
+    assert used.peak < 12e6
 
 
 # The box

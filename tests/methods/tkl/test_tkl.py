@@ -3,7 +3,6 @@
 import gc
 import math
 import pickle
-import tracemalloc
 import weakref
 from itertools import combinations
 
@@ -26,6 +25,7 @@ from pliant.methods.tkl import fit
 from pliant.methods.tkl.generalized_kernel import build_tessellated
 from pliant.methods.tkl.parts import learn_in_parts
 from pliant.persistence import load, save
+from tests.memory import peak_memory
 from tests.papers.tessellated_cases import C1, CASES, R1, R3
 from tests.reference.naive_tessellated import gram, tessellated_tensor
 from tests.reference.tessellated_sdp import by_weights, regression, svm
@@ -349,13 +349,11 @@ def test_a_regressor_does_not_exceed_its_cache(monkeypatch):
     y = np.sin(6 * points[:, 0]) + points[:, 1] ** 2 + 0.02 * r.standard_normal(700)
     unfitted = TKLRegressor(C=10.0, epsilon=0.01, tol=1e-3, random_state=0)
     whole = clone(unfitted).fit(points, y)
-    tracemalloc.start()
-    rows = clone(unfitted).set_params(cache_mb=0.5).fit(points, y)
-    peak = tracemalloc.get_traced_memory()[1] / 2**20
-    tracemalloc.stop()
+    with peak_memory() as used:
+        rows = clone(unfitted).set_params(cache_mb=0.5).fit(points, y)
     free = np.abs(rows.dual_coef_) < 10.0 * y.std() * (1 - 1e-9)
     assert free.sum() > math.isqrt(int(0.75 * 2**16))
-    assert peak < 0.5 * 8 * 700**2 / 2**20
+    assert used.peak < 0.5 * 8 * 700**2
     assert_bounds(rows, whole.objective_, 1e-3)
 
 
@@ -583,7 +581,7 @@ def test_bounds_are_valid_after_a_callback_stops_the_parts():
     # a stopped fit does not warn, as pytest turns warnings into errors
     whole, model = in_parts(TKLRegressor), TKLRegressor(**PARTS)
     data = regression_data(model, POINTS, TARGET, None)
-    options = fit.fit_options(model, model.partition)
+    options = fit.fit_options(model)
     family = build_tessellated(data.X, model.degree, model.delta, model.scale)
 
     def stops(step):  # after one part

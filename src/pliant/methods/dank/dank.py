@@ -26,11 +26,46 @@ if not process.BARE:  # what a fit needs
     from pliant.methods.dank.fit import adapt, fit_options
     from pliant.methods.dank.gram import training_gram
     from pliant.methods.dank.parts import adapt_in_parts
-    from pliant.methods.svm.problem import classification_data, regression_data
+
+
+class HadamardFit(BaseHadamard):
+    """The fit of DANK and KNPL."""
+
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y has a single class or value.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; for kernel="precomputed", the Gram matrix of shape
+            (n_samples, n_samples).
+        y : array-like of shape (n_samples,)
+            Class labels of any type; real targets for regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = self._training_data(X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        base = training_gram(data, options)
+        deadline = Deadline(progress, self.max_seconds)
+        learn = adapt if self.partition is None else adapt_in_parts
+        functions = [learn(problem, base, options, deadline) for problem in data.problems]
+        self._store(data, functions)
+        progress.end()
+        return self
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKClassifier(SVMClassifier, BaseHadamard):
+class DANKClassifier(SVMClassifier, HadamardFit):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -176,42 +211,10 @@ class DANKClassifier(SVMClassifier, BaseHadamard):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"tau": automatic(real_number(least=0))}
 
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y has a single class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training data, finite; for kernel="precomputed", the Gram matrix of shape
-            (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self)
-        data = classification_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        base = training_gram(data, options)
-        deadline = Deadline(progress, self.max_seconds)
-        learn = adapt if self.partition is None else adapt_in_parts
-        functions = [learn(problem, base, options, deadline) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self
-
 
 @documented_as(DANKClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class DANKRegressor(SVMRegressor, BaseHadamard):
+class DANKRegressor(SVMRegressor, HadamardFit):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -276,35 +279,3 @@ class DANKRegressor(SVMRegressor, BaseHadamard):
     tau: float | Literal["auto"] = "auto"
 
     _constraints = DANKClassifier._constraints
-
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y is constant.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training data, finite; for kernel="precomputed", the Gram matrix of shape
-            (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            Real targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self)
-        data = regression_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        base = training_gram(data, options)
-        deadline = Deadline(progress, self.max_seconds)
-        learn = adapt if self.partition is None else adapt_in_parts
-        functions = [learn(problem, base, options, deadline) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self

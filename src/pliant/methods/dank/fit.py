@@ -56,8 +56,9 @@ class KernelSolution:
         return self.eta if self.result.x.any() else np.inf
 
 
-def fit_options(model: BaseHadamard, *, centred: bool = False) -> HadamardOptions:
+def fit_options(model: BaseHadamard) -> HadamardOptions:
     """Collect the parameters of a fit; raise ValueError for a combination that has no problem."""
+    centred = model._centred
     partition = None
     if model.partition is not None:
         partition = as_partition("partition", model.partition)

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
-import numpy.typing as npt
-
-from pliant.core import process
 from pliant.core.docstrings import documented_as
-from pliant.core.parameters import check_parameters
-from pliant.core.progress import Deadline, FitProgress, with_callbacks
-from pliant.core.state import trains
-from pliant.core.threads import blas_limited
-from pliant.methods.dank.dank import DANKClassifier, DANKRegressor
-from pliant.methods.dank.machine import BaseHadamard
+from pliant.methods.dank.dank import DANKClassifier, DANKRegressor, HadamardFit
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
-
-if not process.BARE:  # what a fit needs
-    from pliant.methods.dank.fit import adapt, fit_options
-    from pliant.methods.dank.gram import training_gram
-    from pliant.methods.dank.parts import adapt_in_parts
-    from pliant.methods.svm.problem import classification_data, regression_data
 
 
 @documented_as(DANKClassifier)
 @dataclass(kw_only=True, eq=False, repr=False)
-class KNPLClassifier(SVMClassifier, BaseHadamard):
+class KNPLClassifier(SVMClassifier, HadamardFit):
     r"""Classification with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -81,42 +66,12 @@ class KNPLClassifier(SVMClassifier, BaseHadamard):
     True
     """
 
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y has a single class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training data, finite; for kernel="precomputed", the Gram matrix of shape
-            (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self, centred=True)
-        data = classification_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        base = training_gram(data, options)
-        deadline = Deadline(progress, self.max_seconds)
-        learn = adapt if self.partition is None else adapt_in_parts
-        functions = [learn(problem, base, options, deadline) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self
+    _centred = True
 
 
 @documented_as(DANKRegressor)
 @dataclass(kw_only=True, eq=False, repr=False)
-class KNPLRegressor(SVMRegressor, BaseHadamard):
+class KNPLRegressor(SVMRegressor, HadamardFit):
     r"""Epsilon-regression with a kernel that adapts to the data, entry by entry.
 
     Solves, to a certified gap,
@@ -162,34 +117,4 @@ class KNPLRegressor(SVMRegressor, BaseHadamard):
     1.0
     """
 
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y is constant.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training data, finite; for kernel="precomputed", the Gram matrix of shape
-            (n_samples, n_samples).
-        y : array-like of shape (n_samples,)
-            Real targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self, centred=True)
-        data = regression_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        base = training_gram(data, options)
-        deadline = Deadline(progress, self.max_seconds)
-        learn = adapt if self.partition is None else adapt_in_parts
-        functions = [learn(problem, base, options, deadline) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self
+    _centred = True

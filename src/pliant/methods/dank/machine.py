@@ -54,6 +54,7 @@ class BaseHadamard(BaseSVM):
     }
     _settings: ClassVar = {"partition": partition_settings}
     _drawings = frozenset({"adaptation"})
+    _centred: ClassVar[bool] = False  # whether the rows of F sum to n
     _finite = ("objective_", "objective_constant_", "objective_history_", "step_history_")
     _form: ClassVar[SavedForm] = {
         "eta_": real_number(above=0, infinite=True),

@@ -20,13 +20,7 @@ from pliant.core.typing import Array
 from pliant.methods.mkl.machine import BaseMKL
 from pliant.methods.mkl.rules import CLASS_RULES, RULES
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
-from pliant.methods.svm.problem import (
-    LearnedFunction,
-    TrainingData,
-    classification_data,
-    expansion,
-    regression_data,
-)
+from pliant.methods.svm.problem import LearnedFunction, TrainingData, expansion
 
 if not process.BARE:  # what a fit needs
     from pliant.methods.mkl.fit import fit_options, learn_weights, learned_functions, training_grams
@@ -38,8 +32,43 @@ SHARED = (
 """Fitted attributes that the pairs of classes share."""
 
 
+class MKLFit(BaseMKL):
+    """The fit of MKL."""
+
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y has a single class or value.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
+            Gram matrices.
+        y : array-like of shape (n_samples,)
+            Class labels of any type; real targets for regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = self._training_data(X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        candidates = training_grams(data, options)
+        deadline = Deadline(progress, self.max_seconds)
+        result = learn_weights(data.problems, candidates, options, deadline)
+        self._store(data, learned_functions(result, candidates))
+        progress.end()
+        return self
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class MKLClassifier(SVMClassifier, BaseMKL):
+class MKLClassifier(SVMClassifier, MKLFit):
     r"""Classification with a learned weighted sum of kernels.
 
     ``weights="simple"`` solves, to a certified gap,
@@ -166,37 +195,6 @@ class MKLClassifier(SVMClassifier, BaseMKL):
         "weights": one_of(("simple", *RULES, *CLASS_RULES)),
     }
 
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y has a single class.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
-            Gram matrices.
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self)
-        data = classification_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        candidates = training_grams(data, options)
-        deadline = Deadline(progress, self.max_seconds)
-        result = learn_weights(data.problems, candidates, options, deadline)
-        self._store(data, learned_functions(result, candidates))
-        progress.end()
-        return self
-
     def _store(self, data: TrainingData, functions: Sequence[LearnedFunction]) -> None:
         super()._store(data, functions)
         if len(functions) > 1:  # the pairs share the weights, and bounds on the mean objective
@@ -219,7 +217,7 @@ class MKLClassifier(SVMClassifier, BaseMKL):
 
 @documented_as(MKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class MKLRegressor(SVMRegressor, BaseMKL):
+class MKLRegressor(SVMRegressor, MKLFit):
     r"""Epsilon-regression with a learned weighted sum of kernels.
 
     ``weights="simple"`` solves, to a certified gap,
@@ -283,34 +281,3 @@ class MKLRegressor(SVMRegressor, BaseMKL):
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"weights": one_of(("simple", *RULES))}
-
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y is constant.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The training data, finite; row numbers of shape (n_samples, 1) for kernels given as
-            Gram matrices.
-        y : array-like of shape (n_samples,)
-            Real targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self)
-        data = regression_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        candidates = training_grams(data, options)
-        deadline = Deadline(progress, self.max_seconds)
-        result = learn_weights(data.problems, candidates, options, deadline)
-        self._store(data, learned_functions(result, candidates))
-        progress.end()
-        return self

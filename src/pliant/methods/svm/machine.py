@@ -1,7 +1,7 @@
 """What support vector machines (SVMs) share: storing what they learned, and predicting with it.
 
-The ``fit`` of each estimator states its `TrainingData`, learns one `LearnedFunction` per problem
-and passes both to `_store` of `SVMClassifier` or `SVMRegressor`.
+The ``fit`` of each family states the `TrainingData`, learns one `LearnedFunction` per problem and
+stores both. `SVMClassifier` and `SVMRegressor` have the first step and the last.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ from pliant.methods.svm.problem import (
     LearnedFunction,
     SVMProblem,
     TrainingData,
+    classification_data,
     expansion,
+    regression_data,
     takes_gram_matrix,
 )
 
@@ -70,7 +72,7 @@ def votes(decisions: Sequence[Array], n_classes: int) -> Array:
 class BaseSVM(CallbackSupport, NestedSettings):
     """A support vector machine with a learned kernel, as it is after its fit.
 
-    A subclass provides ``fit``, and `_details` for `summary`.
+    A subclass provides ``fit`` and the abstract methods.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -153,6 +155,14 @@ class BaseSVM(CallbackSupport, NestedSettings):
             n_support=len(np.unique(np.concatenate([each.support_ for each in members]))),
             drawings=self._drawings,
         )
+
+    @abstractmethod
+    def _training_data(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> TrainingData:
+        """Check the training data, and state the problems; set ``n_features_in_``."""
+
+    @abstractmethod
+    def _store(self, data: TrainingData, functions: Sequence[LearnedFunction]) -> None:
+        """Set the fitted attributes, in the units of y."""
 
     @abstractmethod
     def _details(self) -> Mapping[str, Any]:
@@ -258,6 +268,9 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
     classes_: npt.NDArray[Any] = field(init=False)
 
+    def _training_data(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> TrainingData:
+        return classification_data(self, X, y, sample_weight)
+
     def _store(self, data: TrainingData, functions: Sequence[LearnedFunction]) -> None:
         """Set the fitted attributes; with more than two classes, fit one estimator per pair."""
         assert data.classes is not None
@@ -334,6 +347,9 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
     epsilon: float = 0.1
     scale_target: bool = True
+
+    def _training_data(self, X: Any, y: Any, sample_weight: npt.ArrayLike | None) -> TrainingData:
+        return regression_data(self, X, y, sample_weight)
 
     def _store(self, data: TrainingData, functions: Sequence[LearnedFunction]) -> None:
         """Set the fitted attributes, in the units of y."""

@@ -40,8 +40,9 @@ class GKLOptions:
     partition: KMeansPartition | None = None
 
 
-def fit_options(model: BaseGKL, partition: Any = None) -> GKLOptions:
+def fit_options(model: BaseGKL) -> GKLOptions:
     """Collect the parameters of a fit; only TKL has a ``partition``."""
+    partition = getattr(model, "partition", None)
     return GKLOptions(
         name=type(model).__name__,
         floor=float(model.floor),

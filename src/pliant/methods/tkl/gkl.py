@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-import numpy.typing as npt
-
-from pliant.core import process
 from pliant.core.docstrings import documented_as
-from pliant.core.parameters import Constraint, check_parameters, optional
-from pliant.core.progress import Deadline, FitProgress, with_callbacks
-from pliant.core.state import trains
+from pliant.core.parameters import Constraint, optional
 from pliant.core.text import one_line
-from pliant.core.threads import blas_limited
+from pliant.core.typing import Array
+from pliant.kernels.base import Kernel
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.tkl.generalized_kernel import (
     GeneralizedKernel,
     GeneralizedPolynomial,
     check_shape_size,
 )
-from pliant.methods.tkl.machine import BaseGKL
-from pliant.methods.tkl.tkl import TKLClassifier, TKLRegressor
-
-if not process.BARE:  # what a fit needs
-    from pliant.methods.svm.problem import classification_data, regression_data
-    from pliant.methods.tkl.fit import fit_options, learn_kernel
+from pliant.methods.tkl.tkl import GKLFit, TKLClassifier, TKLRegressor
 
 TKL_ATTRIBUTES = (
     "lower_, upper_",
@@ -46,16 +37,20 @@ def _check_family(_name: str, value: Any) -> None:
         )
 
 
-def _copy_family(kernel: GeneralizedKernel | None, n_features: int) -> GeneralizedKernel:
-    """Return a copy of the user's kernel without its P."""
-    family = GeneralizedPolynomial() if kernel is None else kernel
-    check_shape_size(family.shape_size(n_features), n_features)
-    return family.with_factor(None)
+class FamilyFit(GKLFit):
+    """The family of GKL: the user's kernel without its P."""
+
+    kernel: GeneralizedKernel | None
+
+    def _family(self, X: Array) -> Kernel:
+        family = GeneralizedPolynomial() if self.kernel is None else self.kernel
+        check_shape_size(family.shape_size(X.shape[1]), X.shape[1])
+        return family.with_factor(None)
 
 
 @documented_as(TKLClassifier, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLClassifier(SVMClassifier, BaseGKL):
+class GKLClassifier(SVMClassifier, FamilyFit):
     r"""Classification with a kernel learned from a family of the user's choice.
 
     Solves, to a certified gap,
@@ -107,40 +102,10 @@ class GKLClassifier(SVMClassifier, BaseGKL):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {"kernel": optional(_check_family)}
 
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y has a single class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite.
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self)
-        data = classification_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        stop = Deadline(progress, None)  # a callback stops all problems
-        family = _copy_family(self.kernel, data.X.shape[1])
-        functions = [learn_kernel(problem, family, options, stop) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self
-
 
 @documented_as(TKLRegressor, without=TKL_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class GKLRegressor(SVMRegressor, BaseGKL):
+class GKLRegressor(SVMRegressor, FamilyFit):
     r"""Epsilon-regression with a kernel learned from a family of the user's choice.
 
     Solves the saddle point problem of `GKLClassifier` with the objective
@@ -167,33 +132,3 @@ class GKLRegressor(SVMRegressor, BaseGKL):
     kernel: GeneralizedKernel | None = field(default=None, kw_only=False)
 
     _constraints = GKLClassifier._constraints
-
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y is constant.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite.
-        y : array-like of shape (n_samples,)
-            Real targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self)
-        data = regression_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        stop = Deadline(progress, None)  # a callback stops all problems
-        family = _copy_family(self.kernel, data.X.shape[1])
-        functions = [learn_kernel(problem, family, options, stop) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self

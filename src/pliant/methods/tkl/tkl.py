@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
@@ -15,15 +16,80 @@ from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.state import reads, trains
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
+from pliant.kernels.base import Kernel
 from pliant.methods.svm.machine import SVMClassifier, SVMRegressor
 from pliant.methods.svm.parts import KMeansPartition, as_partition, partition_settings
 from pliant.methods.tkl.generalized_kernel import build_tessellated, check_degree
 from pliant.methods.tkl.machine import BaseGKL, box_corner
 
 if not process.BARE:  # what a fit needs
-    from pliant.methods.svm.problem import classification_data, regression_data
     from pliant.methods.tkl.fit import fit_options, learn_kernel
     from pliant.methods.tkl.parts import learn_in_parts
+
+
+class GKLFit(BaseGKL):
+    """The fit of TKL and GKL, with the kernels of a family."""
+
+    @abstractmethod
+    def _family(self, X: Array) -> Kernel:
+        """Return the family for the training points, as a kernel without P."""
+
+    @blas_limited
+    @trains
+    @with_callbacks
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Learn the kernel and its coefficients.
+
+        Raise ValueError if a parameter is invalid, or y has a single class or value.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The training data, dense and finite.
+        y : array-like of shape (n_samples,)
+            Class labels of any type; real targets for regression.
+        sample_weight : array-like of shape (n_samples,), optional
+            Factors of C, each >= 0. Samples of weight zero are ignored.
+        """
+        check_parameters(self)
+        options = fit_options(self)
+        data = self._training_data(X, y, sample_weight)
+        progress = FitProgress(self, X, y)
+        stop = Deadline(progress, None)  # a callback stops all problems
+        family = self._family(data.X)
+        learn = learn_kernel if options.partition is None else learn_in_parts
+        functions = [learn(problem, family, options, stop) for problem in data.problems]
+        self._store(data, functions)
+        progress.end()
+        return self
+
+
+class TessellatedFit(GKLFit):
+    """The family of TKL, and its box."""
+
+    _settings: ClassVar = {"partition": partition_settings}
+    _drawings = BaseGKL._drawings | {"tessellation"}
+
+    degree: int
+    delta: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike]
+    scale: bool
+
+    def _family(self, X: Array) -> Kernel:
+        return build_tessellated(X, int(self.degree), self.delta, self.scale)
+
+    @property
+    @reads
+    def lower_(self) -> Array:
+        """The lower corner of the box, shape (n_features,), in scaled features."""
+        return box_corner(self, "lower")
+
+    @property
+    @reads
+    def upper_(self) -> Array:
+        """The upper corner of the box, shape (n_features,), in scaled features."""
+        return box_corner(self, "upper")
 
 
 def _check_partition(name: str, value: Any) -> None:
@@ -34,7 +100,7 @@ def _check_partition(name: str, value: Any) -> None:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLClassifier(SVMClassifier, BaseGKL):
+class TKLClassifier(SVMClassifier, TessellatedFit):
     r"""Classification with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -185,56 +251,11 @@ class TKLClassifier(SVMClassifier, BaseGKL):
         "scale": check_flag,
         "partition": optional(_check_partition),  # `build_tessellated` checks ``delta``
     }
-    _settings: ClassVar = {"partition": partition_settings}
-    _drawings = BaseGKL._drawings | {"tessellation"}
-
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y has a single class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite.
-        y : array-like of shape (n_samples,)
-            Class labels of any type.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self, self.partition)
-        data = classification_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        stop = Deadline(progress, None)  # a callback stops all problems
-        family = build_tessellated(data.X, int(self.degree), self.delta, self.scale)
-        learn = learn_kernel if self.partition is None else learn_in_parts
-        functions = [learn(problem, family, options, stop) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self
-
-    @property
-    @reads
-    def lower_(self) -> Array:
-        """The lower corner of the box, shape (n_features,), in scaled features."""
-        return box_corner(self, "lower")
-
-    @property
-    @reads
-    def upper_(self) -> Array:
-        """The upper corner of the box, shape (n_features,), in scaled features."""
-        return box_corner(self, "upper")
 
 
 @documented_as(TKLClassifier, without=("classes_", "estimators_"))
 @dataclass(kw_only=True, eq=False, repr=False)
-class TKLRegressor(SVMRegressor, BaseGKL):
+class TKLRegressor(SVMRegressor, TessellatedFit):
     r"""Epsilon-regression with a learned tessellated kernel.
 
     Solves, to a certified gap,
@@ -289,37 +310,3 @@ class TKLRegressor(SVMRegressor, BaseGKL):
     scale: bool = True
 
     _constraints = TKLClassifier._constraints
-    _settings: ClassVar = {"partition": partition_settings}
-    _drawings = BaseGKL._drawings | {"tessellation"}
-    lower_, upper_ = TKLClassifier.lower_, TKLClassifier.upper_
-
-    @blas_limited
-    @trains
-    @with_callbacks
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Learn the kernel and its coefficients.
-
-        Raise ValueError if a parameter is invalid, or y is constant.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data, dense and finite.
-        y : array-like of shape (n_samples,)
-            Real targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Factors of C, each >= 0. Samples of weight zero are ignored.
-        """
-        check_parameters(self)
-        options = fit_options(self, self.partition)
-        data = regression_data(self, X, y, sample_weight)
-        progress = FitProgress(self, X, y)
-        stop = Deadline(progress, None)  # a callback stops all problems
-        family = build_tessellated(data.X, int(self.degree), self.delta, self.scale)
-        learn = learn_kernel if self.partition is None else learn_in_parts
-        functions = [learn(problem, family, options, stop) for problem in data.problems]
-        self._store(data, functions)
-        progress.end()
-        return self

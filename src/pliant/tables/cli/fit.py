@@ -12,7 +12,7 @@ import typer
 
 from pliant.core.estimators import BaseEstimator
 from pliant.core.exceptions import TableError
-from pliant.core.text import count, listed, quoted
+from pliant.core.text import count, quoted
 from pliant.methods.summary import summarize
 from pliant.persistence import check_saving, save
 from pliant.records.estimators import last_step
@@ -38,7 +38,7 @@ from pliant.tables.cli.report import (
     plain_parameters,
     summarize_scores,
 )
-from pliant.tables.comparison.baselines import NOT_SAVED, available
+from pliant.tables.comparison.baselines import available
 from pliant.tables.comparison.contenders import named
 from pliant.tables.comparison.folds import check_folds
 from pliant.tables.comparison.journal import package_versions
@@ -123,7 +123,7 @@ def train(
     """
     given = parse_parameters(words)
     method = named(method_name or "lab-rbf")
-    _check_method(method, out)
+    _check_installed(method)
     if isinstance(given.get("unlabeled"), str):  # a word among numbers is a label, too
         texts = (*options.form.texts, target)
         options = replace(options, form=replace(options.form, texts=texts))
@@ -181,15 +181,10 @@ def train(
     return result
 
 
-def _check_method(method: Method, out: Path | None) -> None:
-    """Raise ImportError if a method is not installed, ValueError if it cannot be saved."""
+def _check_installed(method: Method) -> None:
+    """Raise ImportError if a method is not installed."""
     if not available(method):
         raise ImportError(f"{method.name} is not installed: pip install {method.package}")
-    if out is not None and method.name in NOT_SAVED:
-        raise ValueError(
-            f"--out cannot save a model of {method.name}: model files do not support "
-            f"{listed(list(NOT_SAVED), len(NOT_SAVED))}; drop --out to get the scores only"
-        )
 
 
 def _make_learner(

@@ -15,7 +15,7 @@ from sklearn.svm import SVC, SVR
 
 from pliant.methods import SketchedKernelRidge, SketchedKernelRidgeClassifier
 from pliant.tables.comparison.protocol import DUMMY, REFERENCE
-from pliant.tables.comparison.wrappers import XGBoostClassifier, XRFMRegressor
+from pliant.tables.comparison.wrappers import XGBoostClassifier
 from pliant.tables.registry import SVM_GRID, Maker, Method
 
 DECADES = tuple(10.0**power for power in range(-3, 4))
@@ -24,9 +24,6 @@ SCIKIT = "scikit-learn"
 GP_WIDTH = 5.0
 """Initial length scale of a Gaussian process: the typical distance between standardised points in
 12 dimensions. With length scale 1 and many features, the marginal likelihood is flat."""
-
-NOT_SAVED = ("xrfm",)
-"""Packages whose models have no record, so that no file can hold them."""
 
 LIGHTGBM: dict[str, object] = {
     "n_jobs": 1,
@@ -123,11 +120,6 @@ BASELINES: dict[str, Method] = {
             {}, 1_000_000,
             "gradient boosting from the package catboost", package="catboost",
             any_scale=True,
-        ),
-        Method(
-            "xrfm", "xRFM", "xrfm", None, XRFMRegressor,
-            {"bandwidth": (2.5, 5.0, 10.0, 20.0), "reg": (1e-5, 1e-3, 1e-1)}, 100_000,
-            "a kernel method with a learned metric, from the package xrfm", package="xrfm",
         ),
     )
 }  # fmt: skip

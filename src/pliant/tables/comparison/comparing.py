@@ -22,7 +22,7 @@ from sklearn.utils import get_tags
 from pliant.core.exceptions import Interrupted
 from pliant.core.text import count
 from pliant.persistence import holds
-from pliant.tables.comparison.baselines import BASELINES, NOT_SAVED, available
+from pliant.tables.comparison.baselines import BASELINES, available
 from pliant.tables.comparison.blending import held_out_of
 from pliant.tables.comparison.cells import (
     FittedMethod,
@@ -505,9 +505,7 @@ def _blends(method: Method, sample: Sample) -> bool:
     """
     if sample.is_sparse:
         return False
-    if is_given(method):
-        return holds(method.make_estimator(sample.task, seed=0, n_rows=0))
-    return method.name not in NOT_SAVED
+    return not is_given(method) or holds(method.make_estimator(sample.task, seed=0, n_rows=0))
 
 
 def _status_of(name: str, race: Race, refused: str) -> tuple[Status, str]:

@@ -1,4 +1,4 @@
-"""XGBoost and xRFM with the interface of scikit-learn."""
+"""XGBoost with the interface of scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import train_test_split
 
-from pliant.core.estimators import BaseEstimator, ClassifierMixin, RegressorMixin
+from pliant.core.estimators import BaseEstimator, ClassifierMixin
 from pliant.core.typing import Array
 from pliant.records import Unfitted, to_record
 
@@ -53,40 +52,3 @@ class XGBoostClassifier(ClassifierMixin, BaseEstimator):
         record.origin, record.settings = type(self).__name__, self.get_params()
         record.classes_ = self.classes_
         return record
-
-
-class XRFMRegressor(RegressorMixin, BaseEstimator):
-    """xRFM on the CPU, with a fifth of the rows for early stopping."""
-
-    def __init__(
-        self, bandwidth: float = 10.0, reg: float = 1e-3, random_state: int | None = None
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.reg = reg
-        self.random_state = random_state
-
-    def fit(self, X: Array, y: Array) -> Self:
-        """Fit the kernel and its metric to four fifths of the rows."""
-        import torch
-        from xrfm import xRFM
-
-        parts = train_test_split(X, y[:, None], test_size=0.2, random_state=self.random_state)
-        tensors = [torch.tensor(part, dtype=torch.float32) for part in parts]
-        model = {"kernel": "l2", "bandwidth": self.bandwidth, "exponent": 1.0, "diag": False}
-        fit = {"reg": self.reg, "iters": 5, "early_stop_rfm": True, "verbose": False}
-        self.machine_ = xRFM(
-            rfm_params={"model": {**model, "bandwidth_mode": "constant"}, "fit": fit},
-            device="cpu",
-            tuning_metric="mse",
-            random_state=self.random_state,
-            verbose=False,
-        )
-        self.machine_.fit(*tensors[::2], *tensors[1::2])
-        return self
-
-    def predict(self, X: Array) -> Array:
-        """Return the predicted targets, shape (n_samples,)."""
-        import torch
-
-        tensor = torch.tensor(X, dtype=torch.float32)
-        return np.asarray(self.machine_.predict(tensor), dtype=np.float64).ravel()
