@@ -47,7 +47,8 @@ class Kernel(BaseEstimator, ABC):
     symmetric : bool
         True if k(x, y) = k(y, x).
     psd : bool
-        True if every Gram matrix is positive semi-definite.
+        True if every Gram matrix is positive semi-definite. Fits do not test it: a subclass without
+        this property sets it to False.
     takes_sparse : bool
         True if points may be rows of a sparse matrix, which `_gram` then gets as CSR arrays.
     """

@@ -304,6 +304,19 @@ def test_the_noise_grows_until_conjugate_gradients_converge(monkeypatch):
     assert (residual <= limit * np.linalg.norm(y, axis=0)).all()
 
 
+@pytest.mark.parametrize("rows", [10**4, 0])
+def test_a_sample_of_small_weight_is_no_reason_to_stop_early(monkeypatch, rows):
+    monkeypatch.setattr(constants, "DENSE_FACTORED", rows)
+    monkeypatch.setattr(constants, "DENSE_RANK", 1)
+    monkeypatch.setattr(constants, "DENSE_STEPS", 3)
+    lazy, K, noise, y = system(130, alpha=1e-4)
+    noise[7] = 1e4
+    c = lazy.solve(noise, y, loss=1.0)
+    noise = noise if rows else [noise * 10.0**k for k in range(1, 8)]
+    errors = [np.linalg.norm((K + np.diag(each)) @ c - y) for each in np.atleast_2d(noise)]
+    assert min(errors) <= 1.01 * constants.DENSE_MAX_RESIDUAL * np.linalg.norm(y)
+
+
 def test_conjugate_gradients_end_for_a_target_of_zero():
     lazy, _, noise, y = system(40)
     y[:, 0] = 0.0
@@ -653,6 +666,20 @@ def test_a_descent_ends_where_no_neighbour_is_better(choice, weighted):
     for tried in search.losses:
         assert 1 / 16 <= tried.factor <= 4
         assert 0.9e-5 < tried.alpha / scale < 1.1e2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_relative_losses_weight_the_squared_errors(weighted):
+    table, fits = local_fits(weighted=weighted)
+    search = Search(table, fits, 1000, n_jobs=1)
+    losses = search.relative_losses([CHOICES[0]])
+    for loss, trial, predicted in zip(
+        losses, search.trials, search.predict([CHOICES[0]]), strict=True
+    ):
+        y, w = trial.held_out.Y[:, 0], trial.held_out.weights
+        mean = np.average(y, weights=w)
+        expected = np.average((predicted[:, 0] - y) ** 2, weights=w)
+        assert loss == pytest.approx(expected / np.average((y - mean) ** 2, weights=w), rel=1e-9)
 
 
 def test_the_best_choice_is_the_best_of_all_that_are_tried():

@@ -164,6 +164,14 @@ def test_range_over_several_blocks(kind):
     assert u.argmax() // 3 == len(X) - 1
 
 
+def test_no_symmetric_kernel_of_constant_features():
+    model = LABRBFRegressor(n_members=1, max_iter=3, dense=False).fit(
+        np.ones((20, 2)), np.arange(20)
+    )
+    with pytest.raises(ValueError, match="expected features that vary"):
+        model.symmetric_kernel_  # noqa: B018
+
+
 def test_symmetric_kernel_of_members_with_different_profiles():
     X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
     options = {"n_support": 8, "max_iter": 3, "dense": False, "transforms": None, "random_state": 0}

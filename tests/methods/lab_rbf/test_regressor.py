@@ -588,6 +588,7 @@ def test_warm_start_of_a_classifier(classes):
         ({}, (X[:, :2], Y), r"expected 3 features and 1 outputs.* got 2 and 1"),
         ({}, (X, np.column_stack([Y, Y])), r"expected 3 features and 1 outputs.* got 3 and 2"),
         ({"n_members": 1}, (X, Y), r"expected n_members >= 2 .* got 1"),
+        ({"calibration": 0.2}, (X, Y), r"expected calibration=None .* got 0.2: .* call calibrate"),
     ],
 )
 def test_incompatible_warm_starts(change, data, message):

@@ -441,9 +441,11 @@ class Search:
         """Compute the squared error of each trial, relative to that of the mean target."""
         losses = []
         for trial, predicted in zip(self.trials, self.predict(choices), strict=True):
-            target = trial.held_out.Y
-            spread = float(((target - trial.held_out.mean) ** 2).sum())
-            losses.append(float(((predicted - target) ** 2).sum()) / max(spread, constants.TINY))
+            held_out = trial.held_out
+            shares = 1.0 if held_out.weights is None else held_out.weights[:, None]
+            loss = float((shares * (predicted - held_out.Y) ** 2).sum())
+            spread = float((shares * (held_out.Y - held_out.mean) ** 2).sum())
+            losses.append(loss / max(spread, constants.TINY))
         return losses
 
     def best_choices(self) -> list[Choice]:

@@ -78,7 +78,7 @@ class DenseGram:
 
         while True:
             c, residual = conjugate_gradients(times, self._preconditioner(noise), y, goal)
-            if residual <= most or noise.max() >= len(y):
+            if residual <= most or np.median(noise) >= len(y):  # a sample of small weight has more
                 return c
             if n <= constants.DENSE_FACTORED:
                 return self.solve_directly(noise, y)

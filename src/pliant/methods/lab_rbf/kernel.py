@@ -261,6 +261,8 @@ class LocalRBFKernel(Kernel):
         """
         with np.errstate(divide="ignore"):
             squares = np.exp(2.0 * np.log(self.bandwidths).mean(axis=0))
+        if not squares.any():
+            raise ValueError("expected features that vary, got none: the kernel is constant")
         nu = {"gaussian": None, "laplacian": 0.5, "matern32": 1.5, "matern52": 2.5}[self.profile]
         kernel: Kernel = Gaussian(squares) if nu is None else Matern(nu, squares / 2.0)
         return kernel if self.warp is None else Mapped(kernel, self.warp)

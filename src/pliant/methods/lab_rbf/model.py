@@ -71,7 +71,8 @@ class LABRBFModel(BaseEstimator):
     intercept_ : float or array of shape (n_outputs,)
         Intercept b.
     alpha_, shrinkage_, validation_score_ : arrays of shape (n_members,)
-        Penalties selected on the held-out samples, and held-out R2 in the units of y.
+        Penalties selected on the held-out samples, and held-out R2: of y for local members, and of
+        the target as it was fitted, which may be asinh(y / u), for dense ones.
     objective_history_ : list of arrays
         Objective of each member after each step, over all stages.
     feature_relevance_ : array of shape (n_features,)

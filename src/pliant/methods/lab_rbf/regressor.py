@@ -132,7 +132,7 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         """Learn the support points, bandwidths and coefficients.
 
         With ``warm_start=True``, the members of the previous fit continue from their support points
-        and bandwidths, on the given samples.
+        and bandwidths, on the given samples; `calibration` is then refused.
 
         Parameters
         ----------
@@ -162,6 +162,12 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self.target_low_, self.target_high_ = table.target_range
         if state is not None:
             self._check_warm_start(state)
+            if calibration is not None:
+                raise ValueError(
+                    f"expected calibration=None with warm_start=True, got {self.calibration:g}: "
+                    "the previous fit may have learned from the reserved samples; call calibrate "
+                    "with samples that no fit used"
+                )
         progress = FitProgress(self, X, y)
         deadline = Deadline(progress, self.max_seconds)
         trainer = self._build_trainer(table, deadline, self._loss, state=state)

@@ -265,7 +265,8 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         iterations: int | None = {"cg": None, "direct": 0}.get(self.solver, costs.limit(n, n))
         sampled = costs.limit(n, size) if size < n else None
         # gap / weights.sum() bounds the mean squared difference from the optimal predictions, and
-        # `squares` is the variance of the target times weights.sum().
+        # `squares` is weights.sum() times the variance of the target, or its mean square without
+        # an intercept.
         gaps = float(self.tol) ** 2 * problem.squares
         return Solver(
             problem=problem,
@@ -331,9 +332,10 @@ class BaseSketched(CallbackSupport, BaseEstimator, ABC):
         reason = f"the solver reached max_iter = {self.max_iter}; raise max_iter"
         if result.status is Status.STALLED:
             reason = "rounding errors prevent higher accuracy; raise alpha"
+        unit = "standard deviations" if self.fit_intercept else "root mean squares"
         warnings.warn(
             f"{type(self).__name__} certifies a root mean square difference from the optimal "
-            f"training predictions of at most {self.certified_error_:.3g} standard deviations of "
+            f"training predictions of at most {self.certified_error_:.3g} {unit} of "
             f"the target, above tol = {self.tol:g}: {reason}, or raise tol",
             ConvergenceWarning,
             stacklevel=stack_level(),
@@ -450,7 +452,8 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         `SketchedKernelRidge`.
     certified_error_ : float
         Upper bound on the root mean square difference between training predictions and optimal
-        ones, in standard deviations of the target; the maximum over outputs.
+        ones, in standard deviations of the target, or in its root mean square without an
+        intercept; the maximum over outputs.
     residual_ : float
         Relative residual norm of the normal equations; the maximum over outputs.
     n_iter_ : int
