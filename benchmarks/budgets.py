@@ -364,7 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     measured = [*found.pop("lines"), *read(given.lines)]
     lines = {tuple(line[k] for k in key): line for line in measured}
     head = {**found, **(provenance() if given.lines else {}), "notes": NOTES}
-    head["command"] = "python -m benchmarks.budgets run LINES --study idle, curve, busy"
+    head["command"] = "python -m benchmarks.budgets run LINES --data DIR --study STUDY"
     write_json(kept, head, lines=lines.values())
     write_text(given.out / "budgets.md", page([*lines.values()], head))
 

@@ -340,6 +340,7 @@ def main(words: Sequence[str] | None = None) -> None:
             key = (line["method"], line["table"])
             lists[name] = [r for r in lists[name] if (r["method"], r["table"]) != key] + [line]
         head = {**found, **(provenance() if new else {})}
+        head["command"] = "python -m benchmarks.intervals run LINES --data DIR"
         write_json(path, head, **lists)
         write_text(path.with_suffix(".md"), to_markdown({**head, **lists}))
         draw(lists, given.out)

@@ -348,7 +348,8 @@ def document(lines: list[dict[str, Any]]) -> dict[str, Any]:
     last = {(r["table"], r["seed"], r["method"]): r for r in lines}.values()
     order = {name: place for place, name in enumerate(SETS)}
     kept = sorted(last, key=lambda r: (order[r["table"]], r["seed"]))
-    return {"format": 1, **provenance(), "lines": kept}
+    command = "python -m benchmarks.mkl run LINES --data DIR"
+    return {"format": 1, **provenance(), "command": command, "lines": kept}
 
 
 def write(found: dict[str, Any], folder: Path) -> None:

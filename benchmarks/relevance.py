@@ -125,7 +125,8 @@ def main(words: list[str] | None = None) -> None:
         for table in given.tables
         if FEWEST <= split("older", table, given.seed, folder, native=False)[0].shape[1] <= MOST
     ]
-    head = {"seed": given.seed, **provenance()}
+    command = f"python -m benchmarks.relevance --seed {given.seed} --data DIR"
+    head = {"seed": given.seed, **provenance(), "command": command}
     tables = [rounded(compare(table, given.seed, folder)) for table in wanted]
     write_json(given.out / "relevance.json", head, tables=tables)
     write_text(given.out / "relevance.md", to_markdown({**head, "tables": tables}))

@@ -39,13 +39,14 @@ def load_average() -> list[float] | None:
 
 
 def computer(report: Mapping[str, Any]) -> str:
-    """Describe the computer, the packages and the date of a report."""
+    """Describe the computer, the packages, the date and the command of a report."""
     machine, load = report["machine"], report["load_average"]
     packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
+    command = f" Command: `{report['command']}`." if "command" in report else ""
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
         f"{machine['python']}, {packages}; load average at the start "
-        f"{'unknown' if load is None else load[0]}; {report['date']}."
+        f"{'unknown' if load is None else load[0]}; {report['date']}.{command}"
     )
 
 

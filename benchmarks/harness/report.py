@@ -40,6 +40,7 @@ def run(
     report: Report = {
         "format": FORMAT,
         "benchmark": benchmark.name,
+        "command": command(benchmark.name, settings),
         **{key: getattr(benchmark, key) for key in declared},
         **start,
         "machine": describe_machine(),
@@ -48,6 +49,15 @@ def run(
         "overall": overall(benchmark, [case["summary"] for case in cases]),
     }
     return {key: rounded(value, EXACT) for key, value in report.items()}
+
+
+def command(name: str, settings: Settings) -> str:
+    """Return the command line that repeats a report."""
+    data = "" if settings.data is None else " --data DIR"
+    return (
+        f"python -m benchmarks {name} --repeats {settings.repeats} "
+        f"--threads {settings.threads}{data}"
+    )
 
 
 def _run_case(

@@ -106,6 +106,16 @@ def test_the_kept_page_of_relevance_is_what_its_results_give():
     assert relevance.to_markdown(report) == (RESULTS / "relevance.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("name", KEPT)
+def test_kept_results_name_their_command(name):
+    """The programs of some benchmarks are gone."""
+    kept = json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    gone = name not in BENCHMARKS and name not in OWN_PAGES
+    assert gone or kept["command"].startswith("python -m benchmarks")
+    page = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
+    assert gone or f"Command: `{kept['command']}`." in page
+
+
 def test_kept_results_are_small():
     assert sum(path.stat().st_size for path in RESULTS.iterdir()) < 1_000_000
 
