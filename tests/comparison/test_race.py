@@ -799,6 +799,20 @@ def test_a_short_budget_starts_no_process(sample, monkeypatch):
     assert found.model.predict(sample.X).shape == (60,)
 
 
+@pytest.mark.usefixtures("apart")
+def test_a_comparison_of_little_work_starts_no_process(sample, monkeypatch):
+    monkeypatch.setattr(cells, "_started", lambda: pytest.fail("started a process"))
+    monkeypatch.setattr(comparing, "methods_of", lambda *_: [BASELINES["dummy"], method("a")])
+    close_all()
+    result = compare_sample(sample, None, PROTOCOL, RunOptions(9.0, 2))
+    assert {each["status"] for each in result.records} == {"done"}
+    # Their time is not known, and a fit in this process would not end with the budget.
+    assert comparing._is_little(sample, PROTOCOL, 9.0)
+    assert not comparing._is_little(sample, PROTOCOL, None)
+    with pytest.raises(pytest.fail.Exception, match="started a process"):
+        compare_sample(sample, ["dummy"], PROTOCOL, RunOptions(9.0, 2))
+
+
 def test_a_process_that_died_without_work_is_replaced(monkeypatch):
     class Process:
         def __init__(self, is_alive=True):

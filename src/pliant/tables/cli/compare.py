@@ -38,7 +38,7 @@ from pliant.tables.cli.outputs import (
 )
 from pliant.tables.cli.report import format_facts, quote_path, summarize_scores
 from pliant.tables.comparison.cells import close_all, warm_up
-from pliant.tables.comparison.comparing import compare_sample
+from pliant.tables.comparison.comparing import SHORT, compare_sample
 from pliant.tables.comparison.contenders import named
 from pliant.tables.comparison.folds import check_folds, settled
 from pliant.tables.comparison.journal import key_of, package_versions, read_journal
@@ -207,7 +207,8 @@ def race(plan: Plan) -> list[ComparisonResult]:
     ends = time.monotonic() + (budget or 0.0)  # includes the time to read the tables
     _check_options(plan)
     try:
-        warm_up(plan.run.jobs)
+        if budget is None or budget >= SHORT:
+            warm_up(plan.run.jobs)
         tables = _read_tables(plan)
         _check_journals(plan, tables)
     except BaseException:

@@ -54,7 +54,7 @@ from pliant.tables.comparison.text import seconds
 from pliant.tables.registry import Method
 
 SHORT, LITTLE = 10.0, 30.0
-"""Budget of `fit` and typical time of all folds, in seconds, below which the fits run in this
+"""Budget and typical time of all folds, in seconds, below which the default methods run in this
 process: others take seconds to start."""
 
 LATE = 0.8
@@ -129,9 +129,10 @@ def compare(
         Seed of all random draws.
     n_jobs : int, optional
         Number of fits (of one method on one fold) to run at the same time; None and -1 mean one per
-        core. They run in reused single-threaded processes; where no process can be started, one
-        after another in this one, where a running fit is not stopped when the budget runs out,
-        so that a method starts only if it is expected to end before.
+        core. They run in reused single-threaded processes. Where no process can be started, and for
+        default methods with a budget below ten seconds or few rows, they run one after another in
+        this one. The end of the budget does not stop a fit there, so that a method starts only if
+        it is expected to end before.
     executor : object with ``submit``, optional
         Run the fits in a ``concurrent.futures`` executor or a Dask client, at most `n_jobs` at
         the same time. A running fit is not stopped when the budget runs out.
@@ -279,8 +280,7 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
     """
     start, budget = time.monotonic(), options.budget
     problem = _no_comparison(sample, protocol)
-    few = budget is not None and (budget < SHORT or _work(sample, protocol) < min(budget, LITTLE))
-    if few or not starts_processes():
+    if _is_little(sample, protocol, budget) or not starts_processes():
         options = replace(options, n_jobs=1, executor=ThisProcess())
     elif not problem:
         with suppress(OSError, RuntimeError):  # without processes, the comparison fails
@@ -350,6 +350,13 @@ def _work(sample: Sample, protocol: Protocol) -> float:
     return protocol.folds * sum(typical_seconds(method.name, n_rows) for method in methods)
 
 
+def _is_little(sample: Sample, protocol: Protocol, budget: float | None) -> bool:
+    """Return True if the default methods run in this process, for a short budget or few rows."""
+    if budget is None:
+        return False
+    return budget < SHORT or _work(sample, protocol) < min(budget, LITTLE)
+
+
 def _has_time_for_folds(folds: int, took: float, left: float, jobs: int) -> bool:
     """Return True if LAB-RBF's folds take at most half of the time left.
 
@@ -407,6 +414,9 @@ def compare_sample(
     check_folds(sample, protocol)
     n_train = min(len(outer_split(sample, protocol, *place)[0]) for place in protocol.places())
     chosen = methods_of(methods, sample.task, n_train, sample.is_sparse)
+    little = methods is None and _is_little(sample, protocol, options.budget)
+    if little and options.executor is None:
+        options = replace(options, executor=ThisProcess())
     refused = {method.name: _refusal(method, sample, n_train) for method in chosen}
     if options.progress is True:
         options = replace(options, progress=ProgressLines(metric, protocol))
