@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pliant import compare
+from pliant import compare, fit
 from pliant.exceptions import TableError
 from pliant.tables import read_table
 from pliant.tables.comparison.comparing import _facts_of
@@ -260,6 +260,19 @@ def test_invalid_data_frames(change, message):
     given = {"X": X, "y": y} | {name: make(X, y) for name, make in change.items()}
     with pytest.raises(ValueError, match=message):
         compare(**given, methods=["dummy"])
+
+
+def test_labels_beside_a_data_frame_stay_as_they_are():
+    """Text columns lose the spaces around their values, but y is compared with predictions."""
+    frame = pd.DataFrame({"a": np.arange(40.0), "text": ["u ", "v"] * 20})
+    y = np.where(frame["a"] < 20, "van ", "bus")
+    for given in (y, pd.Series(y, name="kind"), pd.Categorical(y)):
+        sample = sample_of(frame, given)
+        assert sample.classes == ["bus", "van "]
+        np.testing.assert_array_equal(sample.y, y)
+    model = fit(frame, y)
+    assert set(model.classes_) == {"bus", "van "}
+    assert model.score(frame, y) > 0.9
 
 
 def test_facts_count_columns_and_their_gaps():

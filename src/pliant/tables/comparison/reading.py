@@ -134,7 +134,7 @@ def sample_of(
         warnings.warn(warning, UserWarning, stacklevel=3)
     group = None if groups is None else _series("groups", groups, len(frame))
     times = None if time is None else _series("time", time, len(frame))
-    return _sample(frame, schema, group=group, time=times)
+    return _sample(frame, schema, group=group, time=times, labels=target.tolist())
 
 
 def _series(role: str, values: Any, n: int) -> pd.Series:
@@ -158,16 +158,21 @@ def _sample(
     group: pd.Series | None = None,
     time: pd.Series | None = None,
     date_order: DateOrder | None = None,
+    labels: list[Any] | None = None,
 ) -> Sample:
+    """Return the sample of a table; class labels that a user gave keep their spaces."""
     assert schema.target is not None
     target = schema.target
     order: Any = slice(None)
     if time is not None:
         order = _times(time, date_order).argsort(kind="stable").to_numpy(np.intp)
     try:
+        y = schema.target_values(frame)
+        if labels is not None and y.dtype.kind == "U" and all(isinstance(v, str) for v in labels):
+            y = np.array(labels)
         return Sample(
             schema.features(frame)[order],
-            schema.target_values(frame)[order],
+            y[order],
             target.task,
             schema.feature_names,
             schema.categories,
