@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 from multiprocessing import Pipe
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -566,6 +567,21 @@ def test_without_a_score_of_lab_rbf_the_model_is_lab_rbf(sample, monkeypatch):
     assert found.name == "lab-rbf"
     assert isinstance(last_step(found.model), LABRBFClassifier)
     assert "so it is not compared with other methods" in found.note
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_the_best_single_method_is_fitted_if_it_is_asked_for(sample, monkeypatch, single):
+    """The classes differ in one feature, so the linear model is the best."""
+    few = replace(METHODS["lab-rbf"], given={"max_iter": 2, "n_members": 1, "dense": False})
+    methods = [few, BASELINES["linear"]]
+    monkeypatch.setattr(comparing, "methods_of", lambda *_: methods)
+    weights = SimpleNamespace(weights=lambda: {"lab-rbf": 1.0})
+    monkeypatch.setattr(comparing, "held_out_of", lambda *_: weights)
+    ranked = [SimpleNamespace(rank=1, method=SimpleNamespace(name="linear"))]
+    monkeypatch.setattr(comparing, "standings", lambda *_: ranked)
+    found = fit_within(sample, PROTOCOL, RunOptions(600.0, 1), single=single)
+    fitted = found.result.source.fitted
+    assert set(fitted) == ({"lab-rbf", "linear"} if single else {"lab-rbf"})
 
 
 @pytest.mark.parametrize("late", [("linear",), ("linear", "forest")])

@@ -52,7 +52,7 @@ def fit_within_budget(
     interrupted = False
     try:
         run = RunOptions(left, progress=json != STDOUT, command=command)
-        found = fit_within(sample, protocol, run)
+        found = fit_within(sample, protocol, run, single=single)
     except Interrupted as stop:
         interrupted = True
         found = stop.best

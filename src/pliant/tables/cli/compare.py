@@ -327,7 +327,7 @@ def _race_table(plan: Plan, sample: Sample, cache: Path, budget: float | None) -
     lines = ProgressLines(protocol.metric_for(sample.task), protocol, title)
     progress = None if plan.json == STDOUT else lines
     options = replace(plan.run, budget=budget, cache=cache, progress=progress)
-    return compare_sample(sample, plan.methods, plan.protocol, options)
+    return compare_sample(sample, plan.methods, plan.protocol, options, single=plan.single)
 
 
 def results_as_text(results: Sequence[ComparisonResult]) -> str:

@@ -268,10 +268,13 @@ class BudgetedFit:
     note: str = ""
 
 
-def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> BudgetedFit:
+def fit_within(
+    sample: Sample, protocol: Protocol, options: RunOptions, *, single: bool = False
+) -> BudgetedFit:
     """Fit LAB-RBF to all rows, compare methods in the time left, and fit the best model.
 
-    The sample has no classes too rare for the folds.
+    The sample has no classes too rare for the folds. With `single`, the best single method is
+    fitted too.
 
     Raises
     ------
@@ -304,8 +307,9 @@ def fit_within(sample: Sample, protocol: Protocol, options: RunOptions) -> Budge
         if problem:
             return replace(alone, note=problem)
         result = compare_sample(
-            sample, None, protocol, options, fitted={DEFAULT: first}, given=given, spent=spent
-        )
+            sample, None, protocol, options,
+            fitted={DEFAULT: first}, given=given, spent=spent, single=single,
+        )  # fmt: skip
         if result.interrupted:
             raise KeyboardInterrupt
         return _best_of(result, alone)
@@ -388,6 +392,7 @@ def compare_sample(
     fitted: Mapping[str, FittedMethod] | None = None,
     given: Sequence[Record] = (),
     spent: float = 0.0,
+    single: bool = False,
 ) -> ComparisonResult:
     """Compare methods on a sample; see `compare`.
 
@@ -405,6 +410,8 @@ def compare_sample(
         Records of cells that are not run.
     spent : float, default=0.0
         Seconds of the budget that are over.
+    single : bool, default=False
+        Fit the best single method to all rows, whether or not it has weight in the blend.
     """
     start = time.perf_counter()
     protocol, options = protocol or Protocol(), options or RunOptions()
@@ -431,7 +438,7 @@ def compare_sample(
         # Without a budget, members of the blend are fitted to all rows when they are asked for.
         members=None
         if options.budget is None and not fitted
-        else partial(_members_of_blend, sample, protocol, chosen),
+        else partial(_members_of_blend, sample, protocol, chosen, single),
         fitted=dict(fitted or {}),
         given=given,
     )
@@ -471,20 +478,25 @@ def compare_sample(
 
 
 def _members_of_blend(
-    sample: Sample, protocol: Protocol, methods: Sequence[Method], records: Sequence[Record]
+    sample: Sample,
+    protocol: Protocol,
+    methods: Sequence[Method],
+    single: bool,
+    records: Sequence[Record],
 ) -> Collection[str]:
     """Return the methods with weight in the blend of those with these records.
 
-    Without a blend, as for sparse rows, it is the best method.
+    Without a blend, as for sparse rows, it is the best method; with `single`, that one too.
     """
     names, metric = {record["method"] for record in records}, protocol.metric_for(sample.task)
     entries = [_entry_of(method, sample) for method in methods if method.name in names]
     places = standings(entries, records, metric, protocol)
     cells = finished(entries, records)
     held_out = held_out_of(places, cells, sample.y, sample.classes, metric)
+    best = [place.method.name for place in places if place.rank][:1]
     if held_out is None:
-        return [place.method.name for place in places if place.rank][:1]
-    return held_out.weights()
+        return best
+    return held_out.weights().keys() | (best if single else ())
 
 
 def _refusal(method: Method, sample: Sample, n_train: int) -> str:
