@@ -361,9 +361,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {"lines": []}
     key = ("study", "table", "seed", "budget", "contestant")
-    measured = [*found.pop("lines"), *read(given.lines)]
-    lines = {tuple(line[k] for k in key): line for line in measured}
-    head = {**found, **(provenance() if given.lines else {}), "notes": NOTES}
+    new = read(given.lines)
+    lines = {tuple(line[k] for k in key): line for line in [*found.pop("lines"), *new]}
+    head = {**found, **(provenance() if new else {}), "notes": NOTES}
     head["command"] = "python -m benchmarks.budgets run LINES --data DIR --study STUDY"
     write_json(kept, head, lines=lines.values())
     write_text(given.out / "budgets.md", page([*lines.values()], head))

@@ -514,7 +514,7 @@ def asked(folder, monkeypatch):
     """Record the calls of `compare_sample`, which returns artificial results."""
     calls = []
 
-    def compare_sample(sample, methods, protocol, options):
+    def compare_sample(sample, methods, protocol, options, *, single):
         calls.append((sample, methods, protocol, options))
         return result(sample.task, name=sample.name, seed=len(calls), command=options.command)
 

@@ -21,6 +21,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import pliant as package
 from pliant import LABRBFClassifier, LABRBFRegressor
@@ -874,6 +875,16 @@ def test_without_semaphores_the_fits_run_in_this_process(sample, monkeypatch):
     result = compare_sample(sample, [method("a"), method("b")], PROTOCOL, RunOptions(60.0, 2))
     assert {each["status"] for each in result.records} == {"done"}
     assert len(result.fit_best().predict(sample.X)) == 60
+
+
+def test_fits_in_this_process_use_one_thread():
+    def threads():
+        return {each["num_threads"] for each in threadpool_info()}
+
+    with threadpool_limits(2):
+        before = threads()
+        assert ThisProcess().submit(threads).result() == {1}
+        assert threads() == before
 
 
 def test_failing_and_late_executor(sample):

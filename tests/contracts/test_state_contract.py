@@ -37,7 +37,7 @@ UPDATES = [
     *((kind, "fit_gram", {}) for kind in LEARNERS),
     *((kind, "fit_transform", {}) for kind in [*LEARNERS, pliant.TableFeatures]),
     (pliant.LABRBFClassifier, "fit", {"warm_start": True}),
-    (pliant.LABRBFRegressor, "fit", {"warm_start": True}),
+    (pliant.LABRBFRegressor, "fit", {"warm_start": True, "calibration": None}),
     (pliant.LABRBFClassifier, "refit_coefficients", {}),
     (pliant.LABRBFRegressor, "refit_coefficients", {}),
     (pliant.LABRBFRegressor, "calibrate", {}),

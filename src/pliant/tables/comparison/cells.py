@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
@@ -33,6 +33,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.base import is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
 from pliant.core.progress import is_over
 from pliant.core.text import printable
@@ -341,7 +342,8 @@ def fit_apart(
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
     if at_a_time < 2:
-        return [fit_method(method, *given, for_new_rows=True) for method in methods]
+        fit = partial(ThisProcess().submit, fit_method)
+        return [fit(method, *given, for_new_rows=True).result() for method in methods]
 
     def fit_one(method: Method) -> Any:
         return _apart(None, None, fit_method, method, *given, for_new_rows=True)
@@ -373,13 +375,18 @@ def _lent_process() -> Iterator[ProcessPoolExecutor]:
 
 
 class ThisProcess:
-    """An executor that runs a task when it is submitted."""
+    """An executor that runs a task when it is submitted, with BLAS and OpenMP on one thread.
+
+    Two threads of BLAS wait for each other: on a busy computer, small matrices took 100 times as
+    long.
+    """
 
     def submit(self, task: Callable[..., Any], *given: Any, **options: Any) -> Future[Any]:
         """Run a task; return a future with its result or its error."""
         future: Future[Any] = Future()
         try:
-            future.set_result(task(*given, **options))
+            with threadpool_limits(1):
+                future.set_result(task(*given, **options))
         except Exception as error:
             future.set_exception(error)
         return future

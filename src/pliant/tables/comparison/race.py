@@ -195,8 +195,9 @@ class Race:
                 break
             deadline = self._ends
             others = self._methods.keys() - self._cut.keys() - {cell.method, DUMMY}
-            limited = self._budget is not None and self._executor is None  # others have a queue
-            if limited and others and cell.place == self.protocol.places()[0]:
+            is_first = others and cell.place == self.protocol.places()[0]
+            if is_first and self._budget is not None and self._executor is None:
+                # In an executor, a fit may have to wait.
                 deadline = min(deadline, now + max(20.0, FIRST_SHARE * self._budget))
             given = self.sample, self.protocol, self._methods[cell.method]
             where = None if deadline == inf else deadline, self._executor

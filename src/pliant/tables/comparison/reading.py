@@ -98,7 +98,7 @@ def read_sample(
     frame, schema = read_with_schema(
         path, target, most_rows=most_rows, form=form, aside=[*aside.values()], **choices
     )
-    columns = {role: frame[name] for role, name in aside.items()}
+    columns: dict[str, Any] = {role: frame[name] for role, name in aside.items()}
     sample = _sample(frame, schema, **columns, date_order=choices.get("date_order"))
     notes = (*described_format(schema.form or form), *sample.notes)
     sample = replace(sample, name=table_name(path), notes=notes)
