@@ -95,7 +95,7 @@ NOTES = (
     "the imports. *idle*: a minute for each contestant. *curve*: other budgets on the first split. "
     "*busy*: two other processes run in a loop. A fit of pliant ends when no method is left, often "
     "before the budget does. *idle* was measured before changes of the race that concern rare "
-    "classes, more than two jobs and times of rows, and so none of its tables."
+    "classes, more than two jobs, times of rows and busy computers, and so none of its scores."
 )
 
 
@@ -280,7 +280,9 @@ def busy_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
             "score": metric,
             "tables": len(by_table),
             "mean loss": float(by_table.mean()),
-            f"worse by {NEAR[metric]} in the mean": int((by_table > NEAR[metric]).sum()),
+            "worse, better in the mean": ", ".join(
+                str(int((sign * by_table > NEAR[metric]).sum())) for sign in (1, -1)
+            ),
             f"splits worse by {FAR}": int((lost > FAR).sum()),
             "largest": float(lost.max()),
             "on": f"{lost.idxmax()[0]}, {lost.idxmax()[1]}",
@@ -291,25 +293,25 @@ def busy_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
             for table, value in by_table.items()
             if value > NEAR[metric]
         ]
-    for row in rows:  # the columns of all metrics
-        for title in dict.fromkeys(title for each in rows for title in each):
-            row.setdefault(title, "")
-    told = [markdown_table(worst)] if worst else ["No table is worse by more than the bound."]
-    return ["## A busy computer", "Loss of a budget against none:", markdown_table(rows), *told]
+    told = ["No table is worse by more than its bound."]
+    if worst:
+        told = ["Tables that are worse by more than the bound:", markdown_table(worst)]
+    bounds = ", ".join(f"{bound} in {metric}" for metric, bound in NEAR.items())
+    about = f"Loss of a budget against none. Tables are counted beyond these bounds: {bounds}."
+    return ["## A busy computer", about, markdown_table(rows), *told]
 
 
 def contents_section(lines: Sequence[Line]) -> list[str]:
-    """List what each model of pliant contains, with size and time to predict."""
+    """List what the models of a minute contain, with size and time to predict."""
     rows = [
         {"study": line["study"], "table": line["table"], "seed": line["seed"],
-         "budget, s": f"{line['budget']:g}",
          "contents": ", ".join(f"{name} {w:.2f}" for name, w in line["contents"].items()),
          "MB": line["bytes"] / 1e6, "s to fit": line["seconds"]["fit"],
          "s to predict": line["seconds"]["predict"]}
         for line in lines
-        if line["contestant"] == "pliant" and "contents" in line
+        if line["contestant"] == "pliant" and line["budget"] == 60 and "contents" in line
     ]  # fmt: skip
-    return ["## What the models of pliant contain", markdown_table(rows)] if rows else []
+    return ["## What the models of a minute contain", markdown_table(rows)] if rows else []
 
 
 def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:

@@ -54,7 +54,7 @@ def test_a_busy_computer_is_compared_with_no_budget():
     text = budgets.page(lines, {"notes": "", "machine": None} | budgets.provenance())
     _, score, tables, mean, near, far, largest, where, errors = rows_of(text, "5")[0]
     assert (score, tables, mean) == ("R2", "1", "0.010")
-    assert (near, far, largest, where, errors) == ("1", "1", "0.030", "one, 101", "1")
+    assert (near, far, largest, where, errors) == ("1, 0", "1", "0.030", "one, 101", "1")
     assert "ValueError: no model" in text
 
 
