@@ -93,16 +93,25 @@ NOTES = (
     "Each measurement is a new process on two cores, with the same 70 % of the rows (at most 3000) "
     "to learn from and the same test rows (at most 5000). The budget starts with the call, after "
     "the imports. *idle*: a minute for each contestant. *curve*: other budgets on the first split. "
-    "*busy*: two other processes run in a loop. A fit of pliant ends when no method is left, often "
-    "before the budget does. *idle* was measured before changes of the race that concern rare "
+    "*busy*: two other processes run in a loop, for a minute four. A fit of pliant ends when no "
+    "method is left, often before the budget does. *idle* was measured before changes of the race that concern rare "
     "classes, more than two jobs, times of rows and busy computers, and so none of its scores."
 )
 
 
+LOOP = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:
+    for _ in range(10**6):
+        pass
+"""
+
+
 @contextmanager
 def busy(loops: int) -> Iterator[None]:
-    """Run processes in a loop during a ``with`` block."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
+    """Run processes in a loop during a ``with`` block; they end with this process."""
+    running = [subprocess.Popen([sys.executable, "-c", LOOP]) for _ in range(loops)]
     try:
         yield
     finally:
