@@ -94,8 +94,8 @@ NOTES = (
     "to learn from and the same test rows (at most 5000). The budget starts with the call, after "
     "the imports. *idle*: a minute for each contestant. *curve*: other budgets on the first split. "
     "*busy*: two other processes run in a loop, for a minute four. A fit of pliant ends when no "
-    "method is left, often before the budget does. *idle* was measured before changes of the race that concern rare "
-    "classes, more than two jobs, times of rows and busy computers, and so none of its scores."
+    "method is left, often before the budget does. *idle* was measured before changes of the race "
+    "that concern rare classes, more than two jobs, times of rows and busy computers, and so none of its scores."
 )
 
 
