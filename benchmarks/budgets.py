@@ -95,7 +95,8 @@ NOTES = (
     "the imports. *idle*: a minute for each contestant. *curve*: other budgets on the first split. "
     "*busy*: two other processes run in a loop, for a minute four. A fit of pliant ends when no "
     "method is left, often before the budget does. *idle* was measured before changes of the race "
-    "that concern rare classes, more than two jobs, times of rows and busy computers, and so none of its scores."
+    "that concern rare classes, more than two jobs, times of rows and busy computers, and so none "
+    "of its scores."
 )
 
 
