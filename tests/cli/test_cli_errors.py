@@ -117,6 +117,11 @@ def test_options(refused, words):
     assert OPTIONS[words] in refused(*FIT, *words)
 
 
+def test_a_budget_needs_folds(refused):
+    found = refused("fit", "patients.csv", "--target", "sick", "--budget", "5s", "--cv", "0")
+    assert "--budget compares methods by folds: expected --cv K >= 2, got 0" in found
+
+
 ROWS = {
     "column": (["age,colour", "1,red"], "the table lacks the column 'dose'; it has 'age', 'colou"),
     "text": (["age,dose,colour", "1,2,red", "x,2,red"], "column 'age': expected a number in row 2"),

@@ -341,14 +341,14 @@ def fit_apart(
     """Fit methods on the given rows, in parallel if there are several methods and jobs."""
     given = sample, rows, protocol, protocol.seed
     at_a_time = min(len(methods), cpu_count() if n_jobs in (None, -1) else n_jobs)
-    if at_a_time < 2:
+    if at_a_time < 2 or not starts_processes():
         fit = partial(ThisProcess().submit, fit_method)
         return [fit(method, *given, for_new_rows=True).result() for method in methods]
 
     def fit_one(method: Method) -> Any:
         return _apart(None, None, fit_method, method, *given, for_new_rows=True)
 
-    with ThreadPoolExecutor(at_a_time if starts_processes() else 1) as threads:
+    with ThreadPoolExecutor(at_a_time) as threads:
         try:
             return list(threads.map(fit_one, methods))
         except BaseException:
