@@ -179,6 +179,34 @@ def test_ties_are_ties_of_counts():
     }  # fmt: skip
 
 
+def test_ties_of_shares_that_no_binary_number_has():
+    """The counts of two splits have one mean, but the rounded shares have not."""
+    pairs = [([a, a + 2], [a + 1, a + 1]) for a in range(1, 84)]
+    ours, others = zip(*pairs, strict=True)
+    rows = pd.DataFrame(
+        [*cells_of(ours, "lab_rbf", tested=86), *cells_of(others, "svm", tested=86)],
+        columns=tables.FIELDS,
+    )
+    names = [f"table {i}" for i in range(len(pairs))]
+    line = next(
+        each for each in tables.standings(rows, "classification", names) if "SVM" in each["method"]
+    )
+    assert line["LAB-RBF better, equal, worse"] == "0, 83, 0"
+
+
+def test_a_method_of_some_tables_is_ranked_on_these():
+    cells = [*cells_of([[80], [60], [70]], "lab_rbf"), *cells_of([[70], [65], [60]], "svm")]
+    cells += cells_of([[90], [50]], "gaussian_process")
+    rows, names = pd.DataFrame(cells, columns=tables.FIELDS), ["table 0", "table 1", "table 2"]
+    told, text = tables.part_of(rows, "classification", names, "gaussian_process")
+    assert told.startswith(
+        "On the 2 tables of classification with a Gaussian process (table 0, table 1)"
+    )
+    ranks = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in text.splitlines()[2:]}
+    assert [ranks[who] for who in ("LAB-RBF", "Gaussian process")] == ["2.00", "2.00"]
+    assert tables.part_of(rows, "classification", names, "svm") == []
+
+
 def test_means_are_over_seeds_and_then_splits_that_all_have():
     rows = pd.DataFrame(cells_of([[80, 90, 100]], "lab_rbf"), columns=tables.FIELDS)
     again = rows.iloc[:1].assign(seed=1, score=60)  # 70 in the mean of the first split
