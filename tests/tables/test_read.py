@@ -1,6 +1,7 @@
 """Tables are read exactly, whole or in chunks; each defect is one clear error."""
 
 import gzip
+import re
 import tempfile
 from contextlib import suppress
 from decimal import Decimal
@@ -391,6 +392,22 @@ def test_words_for_a_missing_value_hold_in_later_files(tmp_path, name):
     usual = TableSchema.from_dict(schema.to_dict()).reading
     later = read_table(path, form=detect_format(path, usual=usual))
     assert later["1"].isna().tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("sep", ";"), ("encoding", "cp1252"), ("header", False), ("skip", 2)]
+)
+@pytest.mark.parametrize("name", ["t.parquet", "t.svm"])
+def test_options_of_lines_are_refused_for_other_files(tmp_path, name, option, value):
+    path, form = tmp_path / name, TableFormat(**{option: value})
+    FRAME.to_parquet(path) if name == "t.parquet" else path.write_text("1 1:2 3:4\n")
+    expected = re.escape(f"is no CSV file: expected no {option}=..., got {value!r}")
+    with pytest.raises(TableError, match=expected):
+        read_table(path, form=form)
+    with pytest.raises(TableError, match=expected):
+        detect_format(path, form)
+    with pytest.raises(TableError, match=expected):
+        list(iter_table(path, 7, form))
 
 
 @pytest.mark.parametrize("package", ["pandas", "pyarrow.parquet"])

@@ -67,6 +67,8 @@ differ in digits from 1 to 9."""
 class TableFormat:
     """Format of a CSV file; options that are None are detected.
 
+    Parquet and LIBSVM files have no `sep`, `encoding`, `header` and `skip`.
+
     Parameters
     ----------
     sep : str, optional

@@ -195,7 +195,7 @@ def iter_with_texts(
         raise ValueError(f"expected chunk_rows >= 1, got {chunk_rows}")
     files = _find_files(path)
     text, given = _file_type(files[0]) == "csv", form or TableFormat()
-    form = detect_format(path, given) if text and given.numbers is None else given
+    form = detect_format(path, given) if given.numbers is None else given
     # rows of units are those that detection left out, before it knew the words
     tables = _read_tables(files, chunk_rows, replace(form, words=given.words), Counter())
 
@@ -214,18 +214,21 @@ def _detect_options(
 ) -> TableFormat:
     """Detect the format of the first file, except for its numeric columns and decimal mark."""
     form, usual = given or TableFormat(), usual or TableFormat()
+    kind = _file_type(files[0])
+    if kind != "csv":
+        _check_no_csv_options(files[0], form)
     known = {name: usual.words[name] for name in usual.numbers or () if name in usual.words}
     form = replace(
         form,
         words={**form.words, **known},
         na_values=tuple(dict.fromkeys((*usual.na_values, *form.na_values))),
         texts=tuple(dict.fromkeys((*usual.texts, *form.texts))),
-        header=usual.header if form.header is None else form.header,
     )
-    if _file_type(files[0]) == "libsvm":  # columns of zeros may be absent from a later file
+    if kind == "libsvm":  # columns of zeros may be absent from a later file
         return replace(form, numbers=usual.numbers if form.numbers is None else form.numbers)
-    if _file_type(files[0]) != "csv":
+    if kind != "csv":
         return form
+    form = replace(form, header=usual.header if form.header is None else form.header)
     encoding = marked_encoding(files[0]) or form.encoding or detect_encoding(files[0])
     form = replace(form, encoding=encoding)
     form = replace(form, sep=form.sep or detect_separator(files[0], form))
@@ -239,6 +242,16 @@ def _detect_options(
             stacklevel=3,
         )
     return replace(form, header=form.header is not False)
+
+
+def _check_no_csv_options(path: PathLike, form: TableFormat) -> None:
+    """Raise TableError if an option is given that concerns the lines of a CSV file."""
+    for name in ("sep", "encoding", "header", "skip"):
+        value = getattr(form, name)
+        if value != getattr(TableFormat, name):  # the default
+            raise TableError(
+                f"{quoted(path, 200)} is no CSV file: expected no {name}=..., got {value!r}"
+            )
 
 
 def _read_start(path: PathLike, form: TableFormat, cells: int) -> tuple[list[str], list[list[str]]]:
