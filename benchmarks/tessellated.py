@@ -64,7 +64,7 @@ def tkl_gap(params: Params) -> Prepared:
             "features": X.shape[1],
             "objective": model.objective_,
             "relative gap": f"{reached:.1e}",
-            "machines": model.n_svm_solves_,
+            "machines": model.n_iter_,
             "rank of P": model.rank_,
             "asked": f"{params['asked']:g}",
             "reached": "yes" if reached <= params["asked"] else "no",

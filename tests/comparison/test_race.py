@@ -531,6 +531,15 @@ def test_a_short_budget_gives_lab_rbf_and_a_warning(sample, budget, monkeypatch)
     assert model.predict(sample.X).shape == (60,)
 
 
+def test_jobs_reach_lab_rbf_without_a_budget_too(sample):
+    assert package.fit(sample.X, sample.y, n_jobs=1)[-1].n_jobs == 1
+    with pytest.raises(ValueError, match="n_jobs >= 1, an integer, got 0"):
+        package.fit(sample.X, sample.y, n_jobs=0)
+    for function in (package.fit, package.compare):
+        with pytest.raises(ValueError, match="random_state >= 0, an integer, got None"):
+            function(sample.X, sample.y, random_state=None)
+
+
 def test_a_table_too_small_for_folds_gives_lab_rbf():
     X, y = np.arange(6.0)[:, None], np.arange(6.0)
     with pytest.raises(ValueError, match="at most 3 folds"):

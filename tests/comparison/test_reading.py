@@ -139,6 +139,26 @@ def test_other_times_of_arrays_are_refused(times, said):
         sample_of(np.arange(4.0)[:, None], [*"pqpq"], time=times)
 
 
+@pytest.mark.parametrize("absent", [None, float("nan"), np.nan, pd.NA, pd.NaT])
+@pytest.mark.parametrize("labels", [["a", "b", "a"], [1, 0, 1], [1.5, 0.5, 2.5]])
+def test_a_missing_label_or_group_of_an_array_is_no_class(labels, absent):
+    X, given = np.arange(4.0)[:, None], [*labels, absent]
+    said = r"expected y without missing values, got .* at row 3|finite values in y, got nan"
+    with pytest.raises(ValueError, match=said):
+        sample_of(X, given)
+    with pytest.raises(ValueError, match=said.replace(" y", " groups")):
+        sample_of(X, [*"pqpq"], groups=given)
+
+
+def test_labels_of_an_array_keep_their_type():
+    X = np.arange(4.0)[:, None]
+    assert sample_of(X, np.array([1, 0, 1, 0], dtype=object)).classes == [0, 1]
+    assert sample_of(X, [*"pqpq"]).classes == ["p", "q"]
+    assert sample_of(X, np.array([0.5, 2.5, 1.5, 7.25], dtype=object)).task == "regression"
+    with pytest.raises(ValueError, match="expected labels of one type, got text and 1"):
+        sample_of(X, ["p", 1, "p", 1])
+
+
 REFUSED = {
     "gap in time": (
         {"day": ["2024-01-01", "", "2024", "2024", "2024", "2024"]},

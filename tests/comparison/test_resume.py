@@ -77,6 +77,11 @@ def test_scores_do_not_depend_on_other_methods_or_budget(whole):
     assert scores(run(("svm",))).items() <= scores(whole).items()
 
 
+def test_a_comparison_without_a_file_cannot_be_resumed():
+    with pytest.raises(ValueError, match=r"expected cache=\.\.\. with resume=True, got None"):
+        RunOptions(resume=True)
+
+
 def test_resumed_run_matches_uninterrupted_run(whole, here, tmp_path):
     cache = tmp_path / "cells.jsonl"
     run(("linear",), cache=cache)

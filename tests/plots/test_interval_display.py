@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
+from sklearn.tree import DecisionTreeRegressor
 
 from pliant import LABRBFRegressor
 from pliant.plots import IntervalDisplay
+from pliant.tables import BlendRegressor
 
 QUICK = {"n_support": 8, "n_members": 3, "max_iter": 5, "random_state": 0}
 
@@ -49,6 +52,14 @@ def test_lines_are_the_intervals_at_the_targets(regressor):
     title = f"50 % intervals: {inside.mean():.0%} of 90 targets inside"
     assert display.ax_.get_title() == title
     assert display.ax_.get_xlabel() == "measured target"
+
+
+def test_the_intervals_of_a_blend_are_drawn():
+    blend = BlendRegressor([("ridge", Ridge()), ("trees", DecisionTreeRegressor(max_depth=4))])
+    blend.fit(X, Y)
+    display = IntervalDisplay.from_estimator(blend, X_NEW, Y_NEW)
+    np.testing.assert_array_equal(display.intervals, blend.predict_interval(X_NEW))
+    np.testing.assert_array_equal(display.predicted, blend.predict(X_NEW))
 
 
 def test_of_many_samples_some_are_drawn_and_all_are_counted(monkeypatch):

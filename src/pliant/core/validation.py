@@ -445,7 +445,7 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     if values.ndim != 1 or not len(values):
         raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
     if values.dtype.kind == "O":
-        values = _convert_labels(values)
+        values = convert_labels(values)
     if values.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             wrong = values % 1 != 0  # also True for nan and inf
@@ -455,8 +455,8 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
     return values
 
 
-def _convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Convert an object array to an array of strings or of numbers."""
+def convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert an object array y to an array of strings or of numbers."""
     others = [value for value in values if not isinstance(value, str)]
     if not others:
         return values.astype(str)

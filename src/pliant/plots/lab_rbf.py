@@ -436,7 +436,8 @@ class IntervalDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` with one output, or a pipeline ending in one.
+            `LABRBFRegressor` with one output, a `pliant.tables.BlendRegressor`, or a pipeline ending
+            in one of them.
         X : array-like or data frame of shape (n_samples, n_features)
             Held-out samples, before the transformations of a pipeline.
         y : array-like of shape (n_samples,)
@@ -460,8 +461,9 @@ class IntervalDisplay(Display):
                 "expected a model with prediction intervals, such as LABRBFRegressor, got "
                 f"{type(estimator).__name__}"
             )
-        if estimator.n_outputs_ > 1:
-            raise ValueError(f"expected a model with one output, got {estimator.n_outputs_}")
+        n_outputs = getattr(estimator, "n_outputs_", 1)  # a blend has one
+        if n_outputs > 1:
+            raise ValueError(f"expected a model with one output, got {n_outputs}")
         points, targets = transform_points(model, X), check_targets(y)
         ends = estimator.predict_interval(points, coverage)
         predicted = estimator.predict(points).ravel()

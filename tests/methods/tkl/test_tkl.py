@@ -261,7 +261,7 @@ def test_multiclass_learns_one_svm_per_pair():
     f = pair.decision_function(points)
     assert (votes[late].argmax(axis=1) == 1 + (f[late] > 0)).all()
     np.testing.assert_array_equal(model.lower_, [-0.5] * 4)
-    np.testing.assert_array_equal(model.n_svm_solves_, [m.n_iter_ for m in model.estimators_])
+    np.testing.assert_array_equal(model.n_iter_, [m.n_iter_ for m in model.estimators_])
     for estimator in model.estimators_:  # with the same scaling of features
         np.testing.assert_array_equal(estimator.kernel_.offset, points.min())
     for name in ("kernel_", "shape_matrix_", "rank_", "dual_gap_", "relative_gap_"):
@@ -301,7 +301,7 @@ def test_an_unfinished_fit_warns_with_gap_and_advice():
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         model = TKLClassifier(max_iter=2, tol=1e-6).fit(X, Y)
     assert caught[0].filename == __file__
-    assert model.n_svm_solves_ == model.n_iter_ == len(model.gap_history_) == 2
+    assert model.n_iter_ == len(model.gap_history_) == 2
     assert model.dual_gap_ > 1e-6 * model.objective_
     assert np.isfinite(model.decision_function(NEW)).all()
 
@@ -389,7 +389,7 @@ def test_many_rows_are_warm_started_from_a_subset():
     y = points[:, 0] + 0.2 * r.standard_normal(2100) > points[:, 1]
     model = TKLClassifier(C=0.1, tol=1e-2, random_state=0).fit(points, y)
     assert model.dual_gap_ <= 1e-2 * model.objective_
-    assert model.n_svm_solves_ > len(model.objective_history_)
+    assert model.n_iter_ > len(model.objective_history_)
 
 
 # Special cases

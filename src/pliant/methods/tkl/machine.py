@@ -20,7 +20,7 @@ from pliant.core.parameters import (
     real_number,
 )
 from pliant.core.state import reads
-from pliant.core.typing import Array, Indices
+from pliant.core.typing import Array
 from pliant.kernels.base import Rescaled
 from pliant.methods.svm.machine import BaseSVM
 from pliant.methods.svm.parts import expand_parts
@@ -90,13 +90,6 @@ class BaseGKL(BaseSVM):
     def rank_(self) -> int:
         """The rank of P."""
         return int(self.shape_factor_.shape[1])
-
-    @property
-    @reads
-    def n_svm_solves_(self) -> int | Indices:
-        """Number of SVMs solved; an array with one number per pair for more than two classes."""
-        solves: int | Indices = self.n_iter_
-        return solves
 
     def _details(self) -> Mapping[str, Any]:
         parts = {"parts": len(self.part_centres_)} if "part_centres_" in vars(self) else {}

@@ -198,7 +198,7 @@ class TKLClassifier(SVMClassifier, TessellatedFit):
         Difference between `upper_bound_` and `lower_bound_`.
     objective_history_, gap_history_ : arrays
         Upper bound and gap after each support vector machine on all samples.
-    n_svm_solves_, n_iter_ : int
+    n_iter_ : int
         Total number of support vector machines solved, including those on subsets. Each step of an
         interior-point method counts as one. With more than two classes, an array with one number
         per pair.

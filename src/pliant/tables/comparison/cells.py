@@ -111,12 +111,12 @@ def fit_method(
     return FittedMethod(model, chosen, seconds)
 
 
-def fit_default(sample: Sample, protocol: Protocol, seconds: float | None) -> FittedMethod:
+def fit_default(
+    sample: Sample, protocol: Protocol, seconds: float | None, n_jobs: int | None
+) -> FittedMethod:
     """Fit LAB-RBF to all rows in this process, for at most the given seconds."""
-    method, rows = (
-        replace(METHODS[DEFAULT], given={"max_seconds": seconds}),
-        np.arange(len(sample.y)),
-    )
+    given = {"max_seconds": seconds, "n_jobs": n_jobs}
+    method, rows = replace(METHODS[DEFAULT], given=given), np.arange(len(sample.y))
     return fit_method(method, sample, rows, protocol, protocol.seed, for_new_rows=True)
 
 

@@ -20,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 
 from pliant.core.exceptions import Interrupted
+from pliant.core.parameters import check_integer
 from pliant.core.text import count
 from pliant.persistence import holds
 from pliant.tables.comparison.baselines import BASELINES, available
@@ -180,10 +181,11 @@ def compare(
     >>> model = result.best_estimator_  # fitted on all rows
     """
     options = RunOptions(budget, n_jobs, executor, cache, resume, progress)
+    seed = check_integer("random_state", random_state, least=0)
     result = compare_sample(
         sample_of(X, y, task=task, feature_names=feature_names, groups=groups, time=time),
         methods,
-        Protocol(folds=folds, repeats=repeats, metric=metric, seed=random_state),
+        Protocol(folds=folds, repeats=repeats, metric=metric, seed=seed),
         options,
     )
     if result.interrupted and not result.records:
@@ -212,7 +214,7 @@ def fit(
     Parameters
     ----------
     X, y, task, groups, metric, random_state, n_jobs
-        As in `compare`; `groups` and `metric` require a budget.
+        As in `compare`; `groups` and `metric` require a budget. LAB-RBF uses `n_jobs` threads.
     budget : float, optional
         Time limit in seconds. If it does not suffice for a comparison with LAB-RBF, or the table
         has too few rows for one, a warning says so, and the model is LAB-RBF, stopped early if
@@ -240,19 +242,21 @@ def fit(
     >>> fit(X, y).predict_interval(X).shape
     (80, 2)
     """
-    protocol = Protocol(metric=metric, seed=random_state)
+    seed = check_integer("random_state", random_state, least=0)
+    protocol = Protocol(metric=metric, seed=seed)
+    options = RunOptions(budget, n_jobs)
     sample = sample_of(X, y, task=task, groups=groups)
     if budget is not None:
         sample, n_rows = without_rare_classes(sample, protocol.folds), len(sample.y)
         if len(sample.y) < n_rows:
             warnings.warn(sample.notes[-1], UserWarning, stacklevel=2)
-        found = fit_within(sample, protocol, RunOptions(budget, n_jobs))
+        found = fit_within(sample, protocol, options)
         if found.note:
             warnings.warn(found.note, ConvergenceWarning, stacklevel=2)
         return found.model
     if groups is not None or metric is not None:
         raise ValueError("groups and metric require a budget: LAB-RBF alone does not use them")
-    return for_input(fit_default(sample, protocol, None).own, sample)
+    return for_input(fit_default(sample, protocol, None, n_jobs).own, sample)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,14 +285,14 @@ def fit_within(
     Interrupted
         After Ctrl-C during the comparison or the fit of the best model.
     """
-    start, budget = time.monotonic(), options.budget
+    start, budget, n_jobs = time.monotonic(), options.budget, options.n_jobs
     problem = _no_comparison(sample, protocol)
     if _is_little(sample, protocol, budget) or not starts_processes():
         options = replace(options, n_jobs=1, executor=ThisProcess())
     elif not problem:
         with suppress(OSError, RuntimeError):  # without processes, the comparison fails
             warm_up(options.jobs)
-    first = fit_default(sample, protocol, budget)
+    first = fit_default(sample, protocol, budget, n_jobs)
     alone = BudgetedFit(for_input(first.own, sample), DEFAULT, note=problem)
     result: ComparisonResult | None = None
     try:

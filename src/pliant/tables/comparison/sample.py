@@ -17,7 +17,12 @@ from pliant.core.parameters import check_choice
 from pliant.core.sparse import is_sparse
 from pliant.core.text import quoted
 from pliant.core.typing import Array, Mask
-from pliant.core.validation import check_collected, check_points, where_equal
+from pliant.core.validation import (
+    check_collected,
+    check_points,
+    convert_labels,
+    where_equal,
+)
 from pliant.tables.reading.encoder import ColumnEncoder, make_encoder
 from pliant.tables.reading.schema import (
     MAX_CLASSES,
@@ -198,13 +203,26 @@ def _times(values: Any, n: int) -> npt.NDArray[Any]:
     return column
 
 
+def _is_missing(value: object) -> bool:
+    """Return True for None, NaN, and pandas' NA and NaT."""
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
 def _column(name: str, values: Any, n: int) -> npt.NDArray[Any]:
-    """Convert n values to an array of finite numbers or strings."""
+    """Convert n values to an array of finite numbers or strings; y keeps the type of its labels."""
     check_collected(name, values)
     column = np.asarray(values)
+    if column.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        column = np.asarray(values, dtype=object)  # NumPy converts nan beside text to text
     check_column(name, column.shape, n)
     if column.dtype.kind == "O":
-        column = np.array([str(value) for value in column])
+        absent = [row for row, value in enumerate(column) if _is_missing(value)]
+        if absent:
+            got = f"{column[absent[0]]!r} at row {absent[0]}"
+            raise ValueError(f"expected {name} without missing values, got {got}")
+        column = convert_labels(column) if name == "y" else np.array([*map(str, column)])
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         raise ValueError(f"expected finite values in {name}, got nan or inf")
     return column
