@@ -110,10 +110,9 @@ def column_ends(X: Any) -> tuple[Array, Array]:
     """Return the smallest and largest entry of each column, each of shape (d,)."""
     if not is_sparse(X):
         return X.min(axis=0), X.max(axis=0)
-    lowest, highest = np.full((2, X.shape[1]), [[np.inf], [-np.inf]])
-    _widen(lowest, highest, X.indices, X.data)
-    gaps = np.bincount(X.indices, minlength=X.shape[1]) < X.shape[0]  # columns with zeros
-    lowest[gaps], highest[gaps] = np.minimum(lowest[gaps], 0.0), np.maximum(highest[gaps], 0.0)
+    from sklearn.utils.sparsefuncs import min_max_axis
+
+    lowest, highest = min_max_axis(X, axis=0)
     return lowest, highest
 
 
@@ -273,14 +272,6 @@ def _gather(
             k = position[places[a]]
             if k >= 0:
                 found[i, k] = values[a]
-
-
-@compiled
-def _widen(lowest: Array, highest: Array, columns: Indices, values: Array) -> None:
-    """Extend the ranges of columns to their entries."""
-    for k in range(values.size):
-        j = columns[k]
-        lowest[j], highest[j] = min(lowest[j], values[k]), max(highest[j], values[k])
 
 
 @compiled

@@ -436,7 +436,7 @@ class IntervalDisplay(Display):
         Parameters
         ----------
         model : fitted estimator
-            `LABRBFRegressor` with one output, a `pliant.tables.BlendRegressor`, or a pipeline ending
+            `LABRBFRegressor` with one output, `pliant.tables.BlendRegressor`, or a pipeline ending
             in one of them.
         X : array-like or data frame of shape (n_samples, n_features)
             Held-out samples, before the transformations of a pipeline.

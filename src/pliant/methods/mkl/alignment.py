@@ -26,10 +26,9 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
-from scipy.optimize import nnls
 
 from pliant.core.exceptions import UniformWeightsWarning
+from pliant.core.linalg import solve_nonnegative
 from pliant.core.typing import Array
 from pliant.core.validation import stack_level
 from pliant.methods.mkl.problem import Grams
@@ -135,7 +134,7 @@ def alignf(grams: Grams, target: Array, sample_weight: Array | None = None) -> W
         # the substitution u_m = |G_m| v_m gives the matrix a unit diagonal
         scale = sizes[used]
         M = inner.products[np.ix_(used, used)] / np.outer(scale, scale)
-        raw[used] = _solve_nonnegative(M, inner.targets[used] / scale) / scale
+        raw[used] = solve_nonnegative(M, inner.targets[used] / scale) / scale
     weights = normalize_weights(raw)
     value = inner.alignment(weights)
     return Weighting(weights, value, max(0.0, _upper_bound(inner, weights) - value))
@@ -221,18 +220,3 @@ def _upper_bound(inner: Alignments, weights: Array) -> float:
         return 1.0
     t = float((inner.targets[aligned] / slopes[aligned]).max())
     return min(1.0, t * float(np.sqrt(weights @ slopes)) / inner.target_norm)
-
-
-def _solve_nonnegative(M: Array, a: Array) -> Array:
-    """Minimise v'Mv - 2 v'a over v >= 0, for M with a unit diagonal.
-
-    Eigenvalues below rounding error are dropped from M = B'B, so that nearly equal columns of B
-    become equal: for many Gaussians the condition number of M is 1e17.
-    """
-    values, vectors = scipy.linalg.eigh(M)
-    kept = values > np.finfo(np.float64).eps * values[-1]
-    root = np.sqrt(values[kept])
-    B = root[:, None] * vectors[:, kept].T
-    # the objective is |B v - c|^2 up to a constant, with B'c = a
-    v = nnls(B, (vectors[:, kept].T @ a) / root, maxiter=30 * len(a))[0]
-    return np.asarray(v)

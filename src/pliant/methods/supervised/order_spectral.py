@@ -31,11 +31,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
-from scipy.optimize import nnls
 
 from pliant.core.form import SavedForm, shown
+from pliant.core.linalg import solve_nonnegative
 from pliant.core.parameters import Constraint, check_flag, integer, one_of
 from pliant.core.typing import Array, Indices
 from pliant.kernels.extension import CoordinateNeighbors
@@ -114,23 +112,9 @@ class SpectralAlignment:
         H, c = rays.T @ self.products @ rays, rays.T @ self.agreement
         norms = np.sqrt(np.diagonal(H))  # normalised rays improve the conditioning
         # the projection of T onto the cone, or the best-aligned ray if the projection is zero
-        t = _solve_nonnegative(H / np.outer(norms, norms), c / norms)
+        t = solve_nonnegative(H / np.outer(norms, norms), c / norms)
         mu = rays @ (t / norms) if t.any() else rays[:, int(np.argmax(c / norms))]
         return np.asarray(mu / mu.sum())
-
-
-def _solve_nonnegative(H: Array, c: Array) -> Array:
-    """Minimise t'H t - 2 c't over t >= 0, for H with unit diagonal, in O(r^3).
-
-    The objective is |A t - g|^2 up to a constant, with A'A = H and A'g = c. A is a pivoted Cholesky
-    factor, as H may be singular.
-    """
-    factor, pivots, rank, _ = dpstrf(H)
-    order = pivots - 1
-    A = np.empty((rank, len(c)))
-    A[:, order] = np.triu(factor)[:rank]
-    g = solve_triangular(factor[:rank, :rank], c[order[:rank]], trans=1)
-    return np.asarray(nnls(A, g, maxiter=100 * len(c))[0])
 
 
 def graph_losses(vectors: Array, graph: SupervisedGraph) -> Array:
