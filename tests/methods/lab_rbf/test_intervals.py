@@ -204,6 +204,15 @@ def test_calibration_samples_are_used_only_for_intervals():
     np.testing.assert_array_equal(alone.predict_interval(NEW), whole.predict_interval(NEW))
 
 
+def test_calibration_counts_each_row_once_whatever_its_weight():
+    weights = np.random.default_rng(6).uniform(0.5, 2.0, size=len(X))
+    whole = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, Y, weights)
+    reserved = np.sort(np.random.RandomState(0).permutation(len(X))[: len(X) // 4])
+    weights[reserved[::2]] *= 5.0
+    other = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, Y, weights)
+    np.testing.assert_array_equal(whole.predict_interval(NEW), other.predict_interval(NEW))
+
+
 def test_calibration_without_held_out_samples():
     settings = {**QUICK, "validation_fraction": 0, "alpha": 0.01, "shrinkage": 0.01}
     model = build(LABRBFRegressor, **settings).fit(X, Y)

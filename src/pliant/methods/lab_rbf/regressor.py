@@ -73,7 +73,7 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     ----------
     calibration : float, optional
         Fraction of the samples, in (0, 1), reserved to calibrate the prediction intervals; see
-        `predict_interval`.
+        `predict_interval`. Each reserved sample counts once, whatever its weight.
 
     Attributes
     ----------
@@ -94,7 +94,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     Evaluating the objective and gradient costs O(n m (4 d + m)) for n samples, d features and m
     support points; a member needs about a hundred evaluations. `sample_weight` multiplies squared
     errors. Held-out samples are drawn regardless of the weights, so a weight of two is not
-    equivalent to a repeated sample.
+    equivalent to a repeated sample. Calibration counts each sample of positive weight once, so its
+    guarantee is for samples drawn like the reserved ones, not for a weighted population.
 
     X and y may be Dask collections larger than memory. The coefficients of local members are fitted
     to at most 200 000 rows from all partitions, and the rest of the model to a random sample of at
@@ -141,7 +142,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 for the squared errors. Samples with weight zero are ignored.
+            Weights >= 0 for the squared errors. Samples with weight zero are ignored. Samples
+            reserved by `calibration` count once each, whatever their weights.
 
         Returns
         -------
@@ -329,7 +331,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         With ``calibration=0.2``, or after `calibrate`, intervals use samples reserved for this
         purpose (split conformal prediction). They then contain a new target with at least the
         requested probability, for any distribution. This holds on average over samples
-        exchangeable with the calibration samples.
+        exchangeable with the calibration samples. These count once each, so the guarantee is not
+        for a population weighted by `sample_weight`.
 
         References
         ----------
@@ -380,7 +383,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         """Calibrate the prediction intervals on samples that were not used in training.
 
         Predictions do not change. The guarantee of `predict_interval` holds only if these samples
-        have no other use, such as parameter selection.
+        have no other use, such as parameter selection. Each sample counts once, as there are no
+        weights: the guarantee is for samples drawn like these, not for a weighted population.
 
         Parameters
         ----------
