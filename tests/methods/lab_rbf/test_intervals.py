@@ -181,6 +181,18 @@ def test_coverage_of_calibrated_intervals(coverage):
     assert inside / draws <= coverage + 2 / (n + 1) + 3 * error  # not too wide
 
 
+def test_predictions_are_clipped_to_the_training_range_and_quantiles_are_not():
+    model = copy(fitted())
+    targets = np.full(50, Y.max() + 1.0)  # errors of the calibration samples are positive
+    low, high = model.calibrate(NEW[:50], targets).predict_interval(NEW, 0.9).T
+    median, predicted = model.predict_quantile(NEW), model.predict(NEW)
+    assert predicted.max() <= Y.max()
+    assert median.max() > Y.max()
+    assert (predicted < low).any()
+    assert (low <= median).all()
+    assert (median <= high).all()
+
+
 def test_too_few_calibration_samples_give_infinite_endpoints():
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     assert np.isinf(model.calibrate(NEW[:18], NEW_Y[:18]).predict_interval(NEW, 0.9)).all()

@@ -334,6 +334,10 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         exchangeable with the calibration samples. These count once each, so the guarantee is not
         for a population weighted by `sample_weight`.
 
+        Endpoints are not clipped to the range of the training target, but predictions are, so an
+        interval may exclude the prediction. Clipping keeps the coverage only for a range that
+        contains all targets, and new targets may be outside the training range.
+
         References
         ----------
         Lei, G'Sell, Rinaldo, Tibshirani, Wasserman: Distribution-free predictive inference for
@@ -348,6 +352,10 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     @blas_limited
     def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
         """Predict quantiles of the target of each point.
+
+        Quantiles are not clipped to the range of the training target, since new targets may be
+        outside. The quantile 0.5 may differ from the prediction of `predict`, which is clipped, and
+        to which the median error is not added.
 
         Parameters
         ----------
