@@ -516,6 +516,12 @@ def test_drawings_without_held_out_samples():
     assert "intervals" in model.calibrate(X, Y).summary().drawings
 
 
+def test_without_held_out_samples_no_transform_is_tried():
+    model = quick(**{**FIXED, "transforms": "auto"}).fit(*positive_table())
+    assert all(member.warp_.affine for member in model.members_)
+    assert model.target_unit_ is None
+
+
 # Warm start
 
 

@@ -108,7 +108,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         on the coefficients.
     validation_fraction : float, default=0.2
         Fraction of the samples, in [0, 1), that each member holds out, at most 10 000. 0 requires
-        numbers for `alpha` and for the algorithm's ``shrinkage``.
+        numbers for `alpha` and for the algorithm's ``shrinkage``. Without held-out samples, there
+        are no dense members, and no transforms are tried, whatever `dense` and `transforms` are. In
+        regression, intervals then require calibration.
     max_iter : int, default=30
         Maximum number of steps per stage; a quarter of it in the last one.
     max_seconds : float, optional
