@@ -126,7 +126,11 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         their transforms, bandwidth penalties and the support points with learned bandwidths, take
         up to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members.
         Retained support points keep their indices in ``support_``, which refer to the samples of
-        the old fit.
+        the old fit. Members also keep their profile, objective and linear part. Another `profile`
+        is refused, and so is an ``objective`` or ``linear`` of the algorithm that contradicts a
+        member. The number of learned support points, and the algorithm's ``shrinkage`` and
+        ``initial_bandwidth``, apply to added members only. `transforms` is ignored: added members
+        use the transforms of the others.
     random_state : int, RandomState instance or None, default=None
         Seed for the support points and the held-out samples. Transforms do not depend on it.
     verbose : bool, default=False
@@ -204,11 +208,28 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
                 f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
                 f"the previous fit, got {self.n_features_in_} and {self._n_outputs}"
             )
+        self._check_kept_settings(members)
         if self.n_members != "auto" and self.n_members < len(members):
             raise ValueError(
                 f"expected n_members >= {len(members)} with warm_start=True, as in the previous "
                 f"fit, got {self.n_members}"
             )
+
+    def _check_kept_settings(self, members: Sequence[LABRBFMember]) -> None:
+        """Raise ValueError if a parameter contradicts what members keep in a warm start."""
+        algorithm = self._algorithm
+        settings: list[tuple[str, Any, str | None, set[Any]]] = [
+            ("profile", self.profile, None, {m.kernel_.profile for m in members}),
+            ("algorithm__objective", algorithm.objective, "mixed", {m.objective_ for m in members}),
+            ("algorithm__linear", algorithm.linear, "auto", {m.linear_ for m in members}),
+        ]
+        for name, value, automatic_value, kept in settings:
+            if value != automatic_value and kept != {value}:
+                expected = kept.pop() if len(kept) == 1 else automatic_value
+                raise ValueError(
+                    f"expected {name}={expected!r} with warm_start=True, as in the previous fit, "
+                    f"got {value!r}"
+                )
 
     def _build_trainer(
         self,
