@@ -78,7 +78,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         training samples.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
-        authors' code), or the Matern function with smoothness 3/2 or 5/2.
+        authors' code), or the Matern function with smoothness 3/2 or 5/2. "laplacian" is the Matern
+        function with smoothness 1/2, of a Euclidean distance; `pliant.kernels.Laplacian`, or
+        ``kernel="laplacian"``, is a function of the 1-norm.
     n_members : int or "auto", default="auto"
         Number of local members (expansions) to average; "auto" is 10 for up to 1000 samples (15 in
         regression with up to 400), else 4. They have different support points, and consecutive
