@@ -66,8 +66,9 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     are fitted to at most 200 000 samples by ridge regression. Dense members have all samples, at
     most 20 000, as support points and one learned metric. Unless members transform features
     differently, their weighted mean is again an expansion, ``kernel_(X, support_vectors_) @
-    dual_coef_ + X @ linear_coef_ + intercept_``, of mapped features if there is a transform.
-    Predictions are clipped to the range of the training target.
+    dual_coef_ + X @ linear_coef_ + intercept_``. Here X is clipped to ``limits_``, and mapped in
+    the linear part if there is a transform. Predictions are f, or u sinh(f) with a ``target_unit_``
+    u, clipped to the range of the training target.
 
     Parameters
     ----------
