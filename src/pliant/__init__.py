@@ -1,9 +1,19 @@
 """Learn kernels from data.
 
-Every method learns a kernel function. ``fit`` sets up a problem, runs a solver, and stores the
-learned kernel (``kernel_``) with its coefficients; all methods predict by
-``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. A learned kernel is an ordinary kernel
-object: callable on new points, and usable in any kernel method, directly or by its Gram matrix.
+Methods learn a kernel function. ``fit`` sets up a problem, runs a solver, and stores the learned
+kernel (``kernel_``), with coefficients if the method predicts. In regression and for two classes,
+support vector machines and ridge regression compute
+``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. Exceptions are TKL with ``partition``,
+where a point's part has terms and an intercept of its own, and
+``AsymmetricKernelRidge("precomputed")``, which has no ``kernel_``.
+
+LAB-RBF clips features to ``limits_``, and averages the expansions of ``members_``, which may have a
+linear part. A regressor that learned asinh(y / u) converts the mean f to u sinh(f). Regressors clip
+predictions to the range of the training target.
+
+A kernel learned from points is an ordinary kernel object: callable on new points, and usable in any
+kernel method, directly or by its Gram matrix. Only LAB-RBF's is not symmetric: other kernel methods
+take its ``symmetric_kernel_``.
 
 Public names and modules are imported on demand, so importing the package is fast.
 """

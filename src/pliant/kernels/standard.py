@@ -137,6 +137,8 @@ class Gaussian(_Stationary):
 class Laplacian(_Stationary):
     """k(x, y) = exp(-gamma |x - y|_1), or exp(-sum_j gamma_j abs(x_j - y_j)).
 
+    The profile "laplacian" of LAB-RBF has the Euclidean norm instead: it is `Matern` with nu = 1/2.
+
     Parameters
     ----------
     gamma : float or array-like of shape (n_features,), default=1.0

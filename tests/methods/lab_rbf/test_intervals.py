@@ -181,6 +181,18 @@ def test_coverage_of_calibrated_intervals(coverage):
     assert inside / draws <= coverage + 2 / (n + 1) + 3 * error  # not too wide
 
 
+def test_predictions_are_clipped_to_the_training_range_and_quantiles_are_not():
+    model = copy(fitted())
+    targets = np.full(50, Y.max() + 1.0)  # errors of the calibration samples are positive
+    low, high = model.calibrate(NEW[:50], targets).predict_interval(NEW, 0.9).T
+    median, predicted = model.predict_quantile(NEW), model.predict(NEW)
+    assert predicted.max() <= Y.max()
+    assert median.max() > Y.max()
+    assert (predicted < low).any()
+    assert (low <= median).all()
+    assert (median <= high).all()
+
+
 def test_too_few_calibration_samples_give_infinite_endpoints():
     model = LABRBFRegressor(**QUICK).fit(X, Y)
     assert np.isinf(model.calibrate(NEW[:18], NEW_Y[:18]).predict_interval(NEW, 0.9)).all()
@@ -202,6 +214,15 @@ def test_calibration_samples_are_used_only_for_intervals():
     np.testing.assert_array_equal(alone.predict(NEW), whole.predict(NEW))
     alone.calibrate(X[reserved], Y[reserved])
     np.testing.assert_array_equal(alone.predict_interval(NEW), whole.predict_interval(NEW))
+
+
+def test_calibration_counts_each_row_once_whatever_its_weight():
+    weights = np.random.default_rng(6).uniform(0.5, 2.0, size=len(X))
+    whole = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, Y, weights)
+    reserved = np.sort(np.random.RandomState(0).permutation(len(X))[: len(X) // 4])
+    weights[reserved[::2]] *= 5.0
+    other = LABRBFRegressor(**QUICK, calibration=0.25).fit(X, Y, weights)
+    np.testing.assert_array_equal(whole.predict_interval(NEW), other.predict_interval(NEW))
 
 
 def test_calibration_without_held_out_samples():

@@ -175,8 +175,11 @@ def test_no_symmetric_kernel_of_constant_features():
 def test_symmetric_kernel_of_members_with_different_profiles():
     X = np.random.default_rng(0).uniform(-1, 1, (40, 2))
     options = {"n_support": 8, "max_iter": 3, "dense": False, "transforms": None, "random_state": 0}
-    model = LABRBFRegressor(**options, n_members=1, profile="gaussian").fit(X, X[:, 0])
-    model.set_params(n_members=2, profile="matern32", warm_start=True).fit(X, X[:, 0])
+    model, other = (
+        LABRBFRegressor(**options, n_members=1, profile=profile).fit(X, X[:, 0])
+        for profile in ("gaussian", "matern32")
+    )
+    model.members_, model.weights_ = model.members_ + other.members_, np.array([0.5, 0.5])
     assert [member.kernel_.profile for member in model.members_] == ["gaussian", "matern32"]
     K = model.symmetric_kernel_(X, X)
     np.testing.assert_allclose(K, K.T, atol=1e-12)

@@ -516,6 +516,12 @@ def test_drawings_without_held_out_samples():
     assert "intervals" in model.calibrate(X, Y).summary().drawings
 
 
+def test_without_held_out_samples_no_transform_is_tried():
+    model = quick(**{**FIXED, "transforms": "auto"}).fit(*positive_table())
+    assert all(member.warp_.affine for member in model.members_)
+    assert model.target_unit_ is None
+
+
 # Warm start
 
 
@@ -595,3 +601,40 @@ def test_incompatible_warm_starts(change, data, message):
     model = warm().fit(X, Y)
     with pytest.raises(ValueError, match=message):
         model.set_params(**change).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("first", "change", "message"),
+    [
+        ({}, {"profile": "matern32"}, r"expected profile='gaussian' .* got 'matern32'"),
+        ({}, {"algorithm__objective": "ridge"}, r"__objective='mixed' .* got 'ridge'"),
+        (
+            {"objective": "ridge"},
+            {"algorithm__objective": "evidence"},
+            r"expected algorithm__objective='ridge' .* got 'evidence'",
+        ),
+        ({}, {"algorithm__linear": True}, r"expected algorithm__linear='auto' .* got True"),
+        (
+            {"linear": True},
+            {"algorithm__linear": False},
+            r"expected algorithm__linear=True with warm_start=True, .* got False",
+        ),
+    ],
+)
+@pytest.mark.parametrize("cls", [LABRBFRegressor, LABRBFClassifier])
+def test_a_warm_start_refuses_settings_that_contradict_its_members(cls, first, change, message):
+    y = Y if cls is LABRBFRegressor else np.digitize(Y, [0.0, 0.5])
+    options = {**QUICK, "max_iter": 4, "dense": False, "warm_start": True}
+    model = build(cls, **options, **first).fit(X, y)
+    before = model.predict(NEW)
+    with pytest.raises(ValueError, match=message):
+        model.set_params(**change).fit(X, y)
+    np.testing.assert_array_equal(model.predict(NEW), before)
+
+
+def test_a_warm_start_with_automatic_settings_keeps_those_of_its_members():
+    model = warm(objective="ridge", linear=True, profile="matern32").fit(X, Y)
+    model.fit(X, Y).set_params(algorithm="default").fit(X, Y)
+    for member in model.members_:
+        assert (member.objective_, member.linear_) == ("ridge", True)
+        assert member.kernel_.profile == "matern32"

@@ -78,7 +78,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         training samples.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         Profile of the local members: h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the
-        authors' code), or the Matern function with smoothness 3/2 or 5/2.
+        authors' code), or the Matern function with smoothness 3/2 or 5/2. "laplacian" is the Matern
+        function with smoothness 1/2, of a Euclidean distance; `pliant.kernels.Laplacian`, or
+        ``kernel="laplacian"``, is a function of the 1-norm.
     n_members : int or "auto", default="auto"
         Number of local members (expansions) to average; "auto" is 10 for up to 1000 samples (15 in
         regression with up to 400), else 4. They have different support points, and consecutive
@@ -108,7 +110,9 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         on the coefficients.
     validation_fraction : float, default=0.2
         Fraction of the samples, in [0, 1), that each member holds out, at most 10 000. 0 requires
-        numbers for `alpha` and for the algorithm's ``shrinkage``.
+        numbers for `alpha` and for the algorithm's ``shrinkage``. Without held-out samples, there
+        are no dense members, and no transforms are tried, whatever `dense` and `transforms` are. In
+        regression, intervals then require calibration.
     max_iter : int, default=30
         Maximum number of steps per stage; a quarter of it in the last one.
     max_seconds : float, optional
@@ -124,7 +128,11 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         their transforms, bandwidth penalties and the support points with learned bandwidths, take
         up to `max_iter` more steps, and get new coefficients. A larger `n_members` adds members.
         Retained support points keep their indices in ``support_``, which refer to the samples of
-        the old fit.
+        the old fit. Members also keep their profile, objective and linear part. Another `profile`
+        is refused, and so is an ``objective`` or ``linear`` of the algorithm that contradicts a
+        member. The number of learned support points, and the algorithm's ``shrinkage`` and
+        ``initial_bandwidth``, apply to added members only. `transforms` is ignored: added members
+        use the transforms of the others.
     random_state : int, RandomState instance or None, default=None
         Seed for the support points and the held-out samples. Transforms do not depend on it.
     verbose : bool, default=False
@@ -202,11 +210,28 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
                 f"expected {shape[0]} features and {shape[1]} outputs with warm_start=True, as in "
                 f"the previous fit, got {self.n_features_in_} and {self._n_outputs}"
             )
+        self._check_kept_settings(members)
         if self.n_members != "auto" and self.n_members < len(members):
             raise ValueError(
                 f"expected n_members >= {len(members)} with warm_start=True, as in the previous "
                 f"fit, got {self.n_members}"
             )
+
+    def _check_kept_settings(self, members: Sequence[LABRBFMember]) -> None:
+        """Raise ValueError if a parameter contradicts what members keep in a warm start."""
+        algorithm = self._algorithm
+        settings: list[tuple[str, Any, str | None, set[Any]]] = [
+            ("profile", self.profile, None, {m.kernel_.profile for m in members}),
+            ("algorithm__objective", algorithm.objective, "mixed", {m.objective_ for m in members}),
+            ("algorithm__linear", algorithm.linear, "auto", {m.linear_ for m in members}),
+        ]
+        for name, value, automatic_value, kept in settings:
+            if value != automatic_value and kept != {value}:
+                expected = kept.pop() if len(kept) == 1 else automatic_value
+                raise ValueError(
+                    f"expected {name}={expected!r} with warm_start=True, as in the previous fit, "
+                    f"got {value!r}"
+                )
 
     def _build_trainer(
         self,

@@ -209,7 +209,8 @@ class LocalRBFKernel(Kernel):
         Bandwidths theta_i >= 0, in inverse units; a feature with bandwidth 0 is ignored.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         h(D) = exp(-D), exp(-r), (1 + s) exp(-s) or (1 + t + t^2/3) exp(-t), with r = sqrt(D),
-        s = sqrt(3 D) and t = sqrt(5 D).
+        s = sqrt(3 D) and t = sqrt(5 D). "laplacian", a function of the Euclidean norm, is
+        `pliant.kernels.Matern` with nu = 1/2; `pliant.kernels.Laplacian` has the 1-norm.
     warp : Warp, optional
         Transform u of the features; then D = |theta_i o (u(t) - u(c_i))|^2.
 

@@ -96,7 +96,8 @@ class LABRBFPaperRegressor(CallbackSupport, RegressionModel):
         Ridge penalty of the interpolant, 1e-12 to 1e12.
     profile : {"gaussian", "laplacian", "matern32", "matern52"}, default="gaussian"
         h(D) = exp(-D) (as in the paper), exp(-sqrt(D)) (as in the authors' code), or the Matern
-        function with smoothness 3/2 or 5/2.
+        function with smoothness 3/2 or 5/2. "laplacian" differs from `pliant.kernels.Laplacian`,
+        as for `LABRBFRegressor`.
     max_iter : int, default=9500
         Number of steps after the last round; each round has a fifth of it.
     max_seconds : float, optional

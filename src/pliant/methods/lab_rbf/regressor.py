@@ -66,14 +66,15 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     are fitted to at most 200 000 samples by ridge regression. Dense members have all samples, at
     most 20 000, as support points and one learned metric. Unless members transform features
     differently, their weighted mean is again an expansion, ``kernel_(X, support_vectors_) @
-    dual_coef_ + X @ linear_coef_ + intercept_``, of mapped features if there is a transform.
-    Predictions are clipped to the range of the training target.
+    dual_coef_ + X @ linear_coef_ + intercept_``. Here X is clipped to ``limits_``, and mapped in
+    the linear part if there is a transform. Predictions are f, or u sinh(f) with a ``target_unit_``
+    u, clipped to the range of the training target.
 
     Parameters
     ----------
     calibration : float, optional
         Fraction of the samples, in (0, 1), reserved to calibrate the prediction intervals; see
-        `predict_interval`.
+        `predict_interval`. Each reserved sample counts once, whatever its weight.
 
     Attributes
     ----------
@@ -94,7 +95,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     Evaluating the objective and gradient costs O(n m (4 d + m)) for n samples, d features and m
     support points; a member needs about a hundred evaluations. `sample_weight` multiplies squared
     errors. Held-out samples are drawn regardless of the weights, so a weight of two is not
-    equivalent to a repeated sample.
+    equivalent to a repeated sample. Calibration counts each sample of positive weight once, so its
+    guarantee is for samples drawn like the reserved ones, not for a weighted population.
 
     X and y may be Dask collections larger than memory. The coefficients of local members are fitted
     to at most 200 000 rows from all partitions, and the rest of the model to a random sample of at
@@ -141,7 +143,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Targets.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights >= 0 for the squared errors. Samples with weight zero are ignored.
+            Weights >= 0 for the squared errors. Samples with weight zero are ignored. Samples
+            reserved by `calibration` count once each, whatever their weights.
 
         Returns
         -------
@@ -329,7 +332,12 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         With ``calibration=0.2``, or after `calibrate`, intervals use samples reserved for this
         purpose (split conformal prediction). They then contain a new target with at least the
         requested probability, for any distribution. This holds on average over samples
-        exchangeable with the calibration samples.
+        exchangeable with the calibration samples. These count once each, so the guarantee is not
+        for a population weighted by `sample_weight`.
+
+        Endpoints are not clipped to the range of the training target, but predictions are, so an
+        interval may exclude the prediction. Clipping keeps the coverage only for a range that
+        contains all targets, and new targets may be outside the training range.
 
         References
         ----------
@@ -345,6 +353,10 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
     @blas_limited
     def predict_quantile(self, X: npt.ArrayLike, q: npt.ArrayLike = 0.5) -> Array:
         """Predict quantiles of the target of each point.
+
+        Quantiles are not clipped to the range of the training target, since new targets may be
+        outside. The quantile 0.5 may differ from the prediction of `predict`, which is clipped, and
+        to which the median error is not added.
 
         Parameters
         ----------
@@ -380,7 +392,8 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         """Calibrate the prediction intervals on samples that were not used in training.
 
         Predictions do not change. The guarantee of `predict_interval` holds only if these samples
-        have no other use, such as parameter selection.
+        have no other use, such as parameter selection. Each sample counts once, as there are no
+        weights: the guarantee is for samples drawn like these, not for a weighted population.
 
         Parameters
         ----------

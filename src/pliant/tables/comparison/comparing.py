@@ -209,7 +209,8 @@ def fit(
     With a budget, LAB-RBF is fitted to all rows first. The time left goes to a comparison, whose
     recommended model is returned. The weights of a blend are shrunk towards LAB-RBF. Rows of
     classes with fewer rows than the folds are left out, with a warning. A small table, or a budget
-    below ten seconds, starts no process.
+    below ten seconds, starts no process. Rows have no weights, here and in `compare`: for
+    ``sample_weight``, fit an estimator such as `pliant.LABRBFRegressor`.
 
     Parameters
     ----------
