@@ -182,7 +182,7 @@ def scg_loss(
     information: SideInformation,
     *,
     beta: float = 1.0,
-    graph: GraphKind = "complete",
+    graph: GraphKind = "labeled",
 ) -> float:
     r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
 
@@ -202,8 +202,9 @@ def scg_loss(
         Side information on the same points.
     beta : float, default=1.0
         Exponent of the weights, in (0, 100].
-    graph : {"complete", "labeled"}, default="complete"
-        The points of the graph: all points, as in the paper, or those with side information.
+    graph : {"labeled", "complete"}, default="labeled"
+        The points of the graph: those with side information, as in `SCGLogDetLearner`, or all
+        points, as in the paper and in `OrderSpectralLearner`.
 
     Examples
     --------

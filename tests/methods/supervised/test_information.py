@@ -317,6 +317,14 @@ def test_loss_is_half_the_sum_over_edges(information, T, kind, beta):
 
 
 @every_known
+def test_loss_is_over_the_known_points_unless_told_otherwise(information, T):
+    K = np.eye(8)
+    expected = naive.loss_over_edges(*part(K, T, "labeled"), 1.0)
+    assert scg_loss(K, information) == pytest.approx(expected, rel=1e-12)
+    assert scg_loss(K, information, graph="complete") != pytest.approx(expected, rel=1e-3)
+
+
+@every_known
 def test_alignment_uses_known_points_only(information, T):
     K, rows = symmetric(3), naive.known_points(T)
     block = np.ix_(rows, rows)
