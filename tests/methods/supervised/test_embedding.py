@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, KernelPCA
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 
 from pliant import (
@@ -85,6 +85,18 @@ def test_embedding_is_centred_kernel_pca(name, how):
         embedding.kernel_(twin.support_vectors_),
         twin.kernel_(twin.support_vectors_),
     )
+
+
+@every_learner
+def test_a_column_of_labels_is_the_vector_of_these_labels(name):
+    X, y = data()
+    learner = LEARNERS[name]
+    points = given_points(learner, X)
+    for model in (learner, KernelEmbedding(learner)):
+        expected = clone(model).fit_transform(points, y)
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+            found = clone(model).fit_transform(points, y[:, None])
+        np.testing.assert_array_equal(found, expected)
 
 
 def centred(K):
