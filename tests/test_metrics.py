@@ -70,6 +70,37 @@ def test_targets_of_every_kind(centered):
         assert got == pytest.approx(expected(Y), rel=1e-12)
 
 
+@pytest.mark.parametrize("kind", [int, float])
+def test_whole_numbers_are_labels_unless_the_task_is_regression(kind):
+    K, y = psd(0), (np.arange(12) % 4).astype(kind)
+    labels = kernel_alignment(K, (y[:, None] == y).astype(float))
+    assert kernel_alignment(K, y) == pytest.approx(labels, rel=1e-12)
+    assert kernel_alignment(K, y, task="classification") == kernel_alignment(K, y)
+    for centered in (False, True):
+        numbers = kernel_alignment(K, np.outer(y, y), centered=centered)
+        found = kernel_alignment(K, y, centered=centered, task="regression")
+        assert found == pytest.approx(numbers, rel=1e-12)
+    unit = np.eye(12)
+    assert kernel_alignment(unit, y) == pytest.approx(np.sqrt(1 / 3), rel=1e-12)
+    assert kernel_alignment(unit, y, task="regression") == pytest.approx(np.sqrt(1 / 12), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("target", "task", "message"),
+    [
+        ([0.5, 1.0, 2.0], "classification", "expected class labels, got 0.5 in y at row 0"),
+        (["a", "b", "a"], "regression", "expected y to hold numbers"),
+        ([0, 0, 0], "regression", "expected target to have a nonzero entry, got only zeros"),
+        ([0, 1, 2], "ranking", "expected task in ['classification', 'regression'], got 'ranking'"),
+        (np.eye(3), "regression", "expected task=None, as target is no vector, got 'regression'"),
+        (SideInformation.from_labels([0, 1, 1]), "classification", "expected task=None, as target"),
+    ],
+)
+def test_a_task_that_does_not_fit_the_target_is_refused(target, task, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        kernel_alignment(np.eye(3), target, task=task)
+
+
 def test_side_information_is_centred_on_the_known_points():
     K, labels = psd(2), np.array([0, 1, -1] * 4)
     known = labels >= 0

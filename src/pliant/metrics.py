@@ -7,12 +7,14 @@ import numpy.typing as npt
 import scipy.linalg
 
 from pliant.core.eigen import negative_eigenvalue, remedy
+from pliant.core.parameters import check_choice
 from pliant.core.threads import blas_limited
 from pliant.core.typing import Array
 from pliant.core.validation import (
     check_gram,
     check_labels,
     check_points,
+    check_targets,
     has_fractions,
 )
 from pliant.methods.supervised.information import GraphKind, SideInformation, gram_of
@@ -21,7 +23,11 @@ __all__ = ["effective_rank", "kernel_alignment", "scg_loss"]
 
 
 def kernel_alignment(
-    gram: npt.ArrayLike, target: npt.ArrayLike | SideInformation, *, centered: bool = False
+    gram: npt.ArrayLike,
+    target: npt.ArrayLike | SideInformation,
+    *,
+    centered: bool = False,
+    task: str | None = None,
 ) -> float:
     r"""Return the cosine of the angle between two kernel matrices.
 
@@ -40,11 +46,15 @@ def kernel_alignment(
         Symmetric kernel matrix K.
     target : array-like of shape (n_samples, n_samples) or (n_samples,), or SideInformation
         The matrix Y, or data that define it. For two classes, Y = yy' for y in {-1, +1}. For more
-        classes, Y_ij is 1 if samples i and j have the same label, else 0. For real numbers (floats
-        with a fractional part), Y = yy'. For side information, Y is its target T, with entries
-        +1, -1 and 0, restricted to the points with side information.
+        classes, Y_ij is 1 if samples i and j have the same label, else 0. For real numbers,
+        Y = yy'. For side information, Y is its target T, with entries +1, -1 and 0, restricted to
+        the points with side information.
     centered : bool, default=False
         Centre both matrices over the compared points.
+    task : {"classification", "regression"}, optional
+        Whether a target of shape (n_samples,) holds labels or real numbers. Inferred by default:
+        regression for finite floats, at least one of which has a fractional part. Integers and
+        whole floats are labels.
 
     Returns
     -------
@@ -54,7 +64,8 @@ def kernel_alignment(
     Raises
     ------
     ValueError
-        If the shapes differ, a matrix is zero, or a matrix is constant and `centered` is True.
+        If the shapes differ, a matrix is zero, or a matrix is constant and `centered` is True; or
+        if `task` is not valid, or is given for a target of another shape.
 
     References
     ----------
@@ -74,12 +85,17 @@ def kernel_alignment(
     >>> round(kernel_alignment(np.eye(4), ["a", "a", "b", "b"], centered=True), 6)
     0.57735
     """
+    is_vector = not isinstance(target, SideInformation) and np.ndim(target) == 1
+    if task is not None:
+        check_choice("task", task, ("classification", "regression"))
+        if not is_vector:
+            raise ValueError(f"expected task=None, as target is no vector, got {task!r}")
     if isinstance(target, SideInformation):
         K, rows = gram_of(gram, target), target.known
         K, Y = K[np.ix_(rows, rows)], target.target()[np.ix_(rows, rows)]
     else:
         K = check_points(gram, "gram")
-        Y = _target_gram(target) if np.ndim(target) == 1 else check_points(target, "target")
+        Y = _target_gram(target, task) if is_vector else check_points(target, "target")
         if K.shape != Y.shape:
             raise ValueError(f"expected target to have the shape of gram, {K.shape}, got {Y.shape}")
         K = check_gram(K)
@@ -155,12 +171,11 @@ def _unit(name: str, matrix: Array) -> Array:
     return matrix / largest
 
 
-def _target_gram(target: npt.ArrayLike) -> Array:
+def _target_gram(target: npt.ArrayLike, task: str | None) -> Array:
     """Return the matrix Y for n labels or real numbers, shape (n, n)."""
-    y = np.asarray(target)
-    if has_fractions(y):
-        y = y / np.abs(y).max()  # prevents underflow of products
-        return np.multiply.outer(y, y).astype(np.float64)
+    if task == "regression" or (task is None and has_fractions(np.asarray(target))):
+        y = _unit("target", check_targets(target))
+        return np.asarray(np.multiply.outer(y, y))
     classes, codes = np.unique(check_labels(target), return_inverse=True)
     same = codes[:, None] == codes
     return np.where(same, 1.0, -1.0 if classes.size == 2 else 0.0)
@@ -182,7 +197,7 @@ def scg_loss(
     information: SideInformation,
     *,
     beta: float = 1.0,
-    graph: GraphKind = "complete",
+    graph: GraphKind = "labeled",
 ) -> float:
     r"""Return the loss of the supervised complete graph, a linear function of the kernel matrix.
 
@@ -202,8 +217,9 @@ def scg_loss(
         Side information on the same points.
     beta : float, default=1.0
         Exponent of the weights, in (0, 100].
-    graph : {"complete", "labeled"}, default="complete"
-        The points of the graph: all points, as in the paper, or those with side information.
+    graph : {"labeled", "complete"}, default="labeled"
+        The points of the graph: those with side information, as in `SCGLogDetLearner`, or all
+        points, as in the paper and in `OrderSpectralLearner`.
 
     Examples
     --------

@@ -437,11 +437,18 @@ def has_fractions(values: npt.NDArray[Any]) -> bool:
 
 
 def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return class labels as a vector of one dtype without missing values."""
+    """Return class labels as a vector of one dtype without missing values.
+
+    Labels of shape (n_samples, 1) become a vector, with scikit-learn's DataConversionWarning.
+    """
     refuse_masked("y", y)
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.asarray(y, dtype=object)  # NumPy converts a mix of text and numbers to text
+    if values.ndim == 2 and values.shape[1] == 1:
+        from sklearn.utils import column_or_1d
+
+        values = column_or_1d(values, warn=True)
     if values.ndim != 1 or not len(values):
         raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
     if values.dtype.kind == "O":

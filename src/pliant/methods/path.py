@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from pliant.core.estimators import clone
 from pliant.core.parameters import check_parameters
-from pliant.core.progress import Deadline
+from pliant.core.progress import Deadline, FitProgress, with_callbacks
 from pliant.core.threads import blas_limited
 from pliant.methods.dank.fit import adapt, fit_options
-from pliant.methods.dank.gram import training_gram
+from pliant.methods.dank.gram import HadamardOptions, TrainingGram, training_gram
 from pliant.methods.dank.machine import BaseHadamard
 from pliant.methods.dank.parts import adapt_in_parts
 from pliant.methods.mkl import fit as mkl
 from pliant.methods.mkl.machine import BaseMKL
 from pliant.methods.svm.machine import BaseSVM
-from pliant.methods.svm.problem import LearnedFunction, TrainingData, WarmStart
+from pliant.methods.svm.problem import LearnedFunction, SVMProblem, TrainingData, WarmStart
+
+Learn: TypeAlias = Callable[[Deadline], list[LearnedFunction]]
+"""Learns one function per problem; stops when a call of its argument returns True."""
 
 
 @blas_limited
@@ -35,7 +39,8 @@ def C_path(
 
     Each estimator equals the result of ``fit`` with the same C, up to ``tol``. The path costs less
     than separate fits, for example in cross-validation over C. (TKL and GKL share nothing, as
-    their Gram matrix depends on C. MKL shares the Gram matrices, but uses no warm starts.)
+    their Gram matrix depends on C. MKL shares the Gram matrices, but uses no warm starts.) Each
+    fit calls the callbacks, and prints its progress with ``verbose=True``.
 
     Parameters
     ----------
@@ -44,7 +49,7 @@ def C_path(
     X, y, sample_weight : array-like
         Training data, as for ``fit``.
     Cs : sequence of float
-        Each > 0, in any order.
+        Each from 1e-12 to 1e12, in any order.
 
     Returns
     -------
@@ -69,9 +74,9 @@ def C_path(
     order = np.argsort(np.asarray(Cs, dtype=np.float64), kind="stable")
     ordered = [models[k] for k in order]
     if isinstance(estimator, BaseHadamard):
-        _fit_hadamard(ordered, _shared_data(ordered, X, y, sample_weight))
+        _fit_hadamard(ordered, X, y, _shared_data(ordered, X, y, sample_weight))
     elif isinstance(estimator, BaseMKL):
-        _fit_mkl(ordered, _shared_data(ordered, X, y, sample_weight))
+        _fit_mkl(ordered, X, y, _shared_data(ordered, X, y, sample_weight))
     else:
         for model in ordered:
             model.fit(X, y, sample_weight)
@@ -89,36 +94,65 @@ def _shared_data(
     return data
 
 
-def _fit_hadamard(models: Sequence[Any], data: TrainingData) -> None:
+@with_callbacks
+def _fit_one(model: Any, X: Any, y: Any, data: TrainingData, learn: Learn) -> list[LearnedFunction]:
+    """Fit a model with the functions that `learn` returns; report the progress as ``fit`` does."""
+    progress = FitProgress(model, X, y)
+    functions = learn(Deadline(progress, model.max_seconds))
+    model._store(data, functions)
+    progress.end()
+    return functions
+
+
+def _fit_hadamard(models: Sequence[Any], X: Any, y: Any, data: TrainingData) -> None:
     """Fit DANK or KNPL for ascending C; share the Gram matrix, and start from the last solution."""
     base = training_gram(data, fit_options(models[0]))
     starts: list[WarmStart | None] = [None] * len(data.problems)
     for k, model in enumerate(models):
         data = data.with_C(float(model.C))
-        options = fit_options(model)
-        deadline = Deadline(lambda _: False, model.max_seconds)
-        functions = [
-            adapt(problem, base, options, deadline, start)
-            if options.partition is None
-            else adapt_in_parts(problem, base, options, deadline)
-            for problem, start in zip(data.problems, starts, strict=True)
-        ]
-        model._store(data, functions)
+        learn = partial(_adapt_all, data.problems, base, fit_options(model), starts)
+        functions = _fit_one(model, X, y, data, learn)
         if k + 1 < len(models):
             # the solution for C, times C'/C, is feasible for a larger C'
             growth = float(models[k + 1].C) / float(model.C)
             starts = [_warm_start(each, growth) for each in functions]
 
 
+def _adapt_all(
+    problems: Sequence[SVMProblem],
+    base: TrainingGram,
+    options: HadamardOptions,
+    starts: Sequence[WarmStart | None],
+    deadline: Deadline,
+) -> list[LearnedFunction]:
+    """Learn one function per problem, from its start or in parts."""
+    if options.partition is not None:
+        return [adapt_in_parts(problem, base, options, deadline) for problem in problems]
+    return [
+        adapt(problem, base, options, deadline, start)
+        for problem, start in zip(problems, starts, strict=True)
+    ]
+
+
 def _warm_start(function: LearnedFunction, growth: float) -> WarmStart:
     return WarmStart(function.beta if function.path_start is None else function.path_start, growth)
 
 
-def _fit_mkl(models: Sequence[Any], data: TrainingData) -> None:
+def _fit_mkl(models: Sequence[Any], X: Any, y: Any, data: TrainingData) -> None:
     """Fit MKL for ascending C; share the Gram matrices."""
     candidates = mkl.training_grams(data, mkl.fit_options(models[0]))
     for model in models:
         data = data.with_C(float(model.C))
-        deadline = Deadline(lambda _: False, model.max_seconds)
-        result = mkl.learn_weights(data.problems, candidates, mkl.fit_options(model), deadline)
-        model._store(data, mkl.learned_functions(result, candidates))
+        learn = partial(_weigh_all, data.problems, candidates, mkl.fit_options(model))
+        _fit_one(model, X, y, data, learn)
+
+
+def _weigh_all(
+    problems: Sequence[SVMProblem],
+    candidates: mkl.Candidates,
+    options: mkl.MKLOptions,
+    deadline: Deadline,
+) -> list[LearnedFunction]:
+    """Learn the weights that all problems share, and one function per problem."""
+    result = mkl.learn_weights(problems, candidates, options, deadline)
+    return mkl.learned_functions(result, candidates)

@@ -9,6 +9,7 @@ from pliant import MKLClassifier, MKLRegressor
 from pliant.kernels import Gaussian
 from pliant.methods.mkl.alignment import align, alignf
 from pliant.methods.mkl.rules import easy
+from pliant.metrics import kernel_alignment
 from tests.methods.mkl.gram_matrices import grams_of
 from tests.reference import naive_kernel_weights as naive
 
@@ -47,6 +48,15 @@ def test_weights_of_classifiers(rule):
     np.testing.assert_allclose(model.weights_, call_rule(rule, grams(X), y, s), rtol=0, atol=1e-7)
     assert model.weights_.sum() == pytest.approx(1.0)
     assert model.score(X, y) > 0.8
+
+
+def test_align_of_a_regressor_takes_whole_targets_as_numbers():
+    X, _, _ = wine()
+    y = np.round(5.0 * (np.sin(X[:, 0]) + X[:, 1]))
+    grams = [kernel(X) for kernel in KERNELS]
+    found = [kernel_alignment(K, y, centered=True, task="regression") for K in grams]
+    model = MKLRegressor(KERNELS, weights="align", C=3.0, epsilon=0.2).fit(X, y)
+    np.testing.assert_allclose(model.weights_, found / np.sum(found), rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("rule", ["align", "alignf"])

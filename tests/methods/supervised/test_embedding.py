@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA, KernelPCA
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 
 from pliant import (
@@ -87,6 +87,18 @@ def test_embedding_is_centred_kernel_pca(name, how):
     )
 
 
+@every_learner
+def test_a_column_of_labels_is_the_vector_of_these_labels(name):
+    X, y = data()
+    learner = LEARNERS[name]
+    points = given_points(learner, X)
+    for model in (learner, KernelEmbedding(learner)):
+        expected = clone(model).fit_transform(points, y)
+        with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+            found = clone(model).fit_transform(points, y[:, None])
+        np.testing.assert_array_equal(found, expected)
+
+
 def centred(K):
     return K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
 
@@ -108,6 +120,27 @@ def test_automatic_choice_of_settings():
     assert chosen == first
     assert embedding.learner_.strength == embedding.strength_
     assert embedding.learner_.beta == embedding.beta_
+
+
+@pytest.mark.parametrize("graph", ["labeled", "complete"])
+def test_an_unscaled_choice_is_the_scaled_one_divided_by_the_size_of_the_graph(graph):
+    X, y = data()
+    y[::3] = -1
+    scaled, raw = (
+        KernelEmbedding(
+            SCGLogDetLearner(scale_strength=scale, graph=graph), betas=(1.0,), random_state=0
+        ).fit(X, y)
+        for scale in (True, False)
+    )
+    size = int((y >= 0).sum()) if graph == "labeled" else 40
+    assert scaled.strength_ in STRENGTHS
+    assert raw.strength_ == raw.learner_.strength_ == scaled.strength_ / size
+    scores, expected = (list(each.choice_scores_.values()) for each in (raw, scaled))
+    np.testing.assert_array_equal(scores, expected)
+    np.testing.assert_array_equal(raw.transform(X), scaled.transform(X))
+    two_labels = [0, 1] + 38 * [-1]  # which cannot be held out
+    default = KernelEmbedding(raw.learner.set_params(graph="labeled"), 1).fit(X, two_labels)
+    assert default.strength_ == DEFAULT_STRENGTH / 2
 
 
 def test_pairs_improve_held_out_accuracy():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import DataConversionWarning
 
 from pliant.methods.supervised.information import (
     GRAPHS,
@@ -94,6 +95,19 @@ def test_labels_of_only_minus_one_and_one_are_ambiguous(y):
     raises("`unlabeled` to be given, since y contains only", SideInformation.from_labels, y)
     assert len(SideInformation.from_labels(y, unlabeled=0).known) == len(y)
     raises("only one class: 1", SideInformation.from_labels, y, unlabeled=-1)
+
+
+@pytest.mark.parametrize("y", [[[0], [1], [-1], [1]], [["b"], ["a"], ["?"], ["a"]]])
+def test_a_column_of_labels_becomes_a_vector_with_a_warning(y):
+    unlabeled = y[2][0]
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        information = SideInformation.from_labels(y, unlabeled=unlabeled)
+    expected = SideInformation.from_labels([label for (label,) in y], unlabeled=unlabeled)
+    np.testing.assert_array_equal(information.labels, expected.labels)
+    np.testing.assert_array_equal(information.classes, expected.classes)
+    mixed = [["a"], [1]]
+    with pytest.warns(DataConversionWarning):
+        raises("expected labels of one type, got text and 1", SideInformation.from_labels, mixed)
 
 
 # pairs
@@ -317,6 +331,14 @@ def test_loss_is_half_the_sum_over_edges(information, T, kind, beta):
 
 
 @every_known
+def test_loss_is_over_the_known_points_unless_told_otherwise(information, T):
+    K = np.eye(8)
+    expected = naive.loss_over_edges(*part(K, T, "labeled"), 1.0)
+    assert scg_loss(K, information) == pytest.approx(expected, rel=1e-12)
+    assert scg_loss(K, information, graph="complete") != pytest.approx(expected, rel=1e-3)
+
+
+@every_known
 def test_alignment_uses_known_points_only(information, T):
     K, rows = symmetric(3), naive.known_points(T)
     block = np.ix_(rows, rows)
@@ -338,7 +360,7 @@ def test_alignment_uses_known_points_only(information, T):
         ([2, 2, 2], {}, "got only one class: 2 for all 3 labelled points"),
         ([0.0, 1.0, 0.5], {}, "expected class labels, got 0.5 in y at row 2"),
         (["a", "b", -1], {}, "expected labels of one type, got text and -1"),
-        ([[0], [1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (2, 1)"),
+        ([[0, 1]], {}, "expected y of shape (n_samples,), n_samples >= 1, got (1, 2)"),
         ([0, 1, 1], {"unlabeled": (0,)}, "expected unlabeled to be a single value, got"),
     ],
 )

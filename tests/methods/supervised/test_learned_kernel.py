@@ -78,6 +78,31 @@ def test_a_single_class_with_weight_is_refused():
     LearnedKernelClassifier(unlabeled=-1).fit(X, hidden, sample_weight=hidden >= 0)
 
 
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_class_of_minus_one_beside_others_warns_once(kind):
+    X, y = data()
+    model = LearnedKernelClassifier(SCGLogDetLearner(strength=1.0))
+    with pytest.warns(UserWarning, match=r"-1 in y counts as a class.*pass unlabeled=-1") as seen:
+        model.fit(X, (y - 1).astype(kind))
+    assert len(seen) == 1
+    np.testing.assert_array_equal(model.classes_, [-1, 0, 1])
+
+
+@pytest.mark.filterwarnings("error")
+def test_signs_texts_and_a_given_mark_do_not_warn():
+    X, y = data()
+    learner, some = SCGLogDetLearner(strength=1.0), y - 1
+    model = LearnedKernelClassifier(learner).fit(X, np.where(y > 0, 1, -1))
+    np.testing.assert_array_equal(model.classes_, [-1, 1])
+    model.fit(X, some.astype(str))
+    np.testing.assert_array_equal(model.classes_, ["-1", "0", "1"])
+    model.fit(X, some, sample_weight=some >= 0)
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+    for mark, classes in ((-1, [0, 1]), (7, [-1, 0, 1])):
+        model = LearnedKernelClassifier(learner, unlabeled=mark).fit(X, some)
+        np.testing.assert_array_equal(model.classes_, classes)
+
+
 @pytest.mark.timeout(30, method="thread")  # interrupts a loop in C
 @pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])

@@ -5,8 +5,9 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from pliant import C_path, DANKClassifier, DANKRegressor
-from tests.methods.dank.test_dank import classification, regression
+from pliant import C_path, DANKClassifier, DANKRegressor, MKLClassifier
+from pliant.core.progress import HAS_CALLBACKS
+from tests.methods.dank.test_dank import Recorder, classification, regression
 
 
 @pytest.mark.parametrize("eta", ["auto", 3.0])
@@ -43,3 +44,20 @@ def test_a_path_serves_many_classes_and_weights():
     alone = DANKClassifier(C=1.0, tol=1e-6).fit(X, y, weights)
     np.testing.assert_array_equal(path[1].predict(X), alone.predict(X))
     assert len(path[0].estimators_) == 3
+
+
+@pytest.mark.skipif(not HAS_CALLBACKS, reason="scikit-learn before 1.9 has no callbacks")
+@pytest.mark.parametrize("model", [DANKClassifier(), MKLClassifier(["gaussian", "laplacian"])])
+def test_each_fit_of_a_path_calls_the_callbacks(model):
+    X, y = classification(n=80)
+    recorder = Recorder()
+    C_path(model.set_callbacks(recorder), X, y, [1.0, 2.0])
+    assert recorder.seen[0] == "setup"
+    assert recorder.seen.count("setup") == recorder.seen.count("teardown") == 2
+    assert recorder.seen.count("begin") == recorder.seen.count("end") > 2
+
+
+def test_a_path_refuses_values_of_C_out_of_range():
+    X, y = classification(n=80)
+    with pytest.raises(ValueError, match="expected C from 1e-12 to 1e12"):
+        C_path(DANKClassifier(), X, y, [1.0, 1e-13])

@@ -81,7 +81,8 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Lagrange multipliers of the two constraints. By Theorem 3 they are the residuals of the
         *other* model times the sample weights: s r for e, s e for r.
     condition_ : float
-        Estimated condition number of K + alpha I.
+        Estimated condition number of K + alpha I; with sample weights s and S = diag(s), that of
+        S^{1/2} K S^{1/2} + alpha I.
     n_features_in_ : int
         Number of features seen during fit.
 

@@ -417,7 +417,7 @@ class SketchedKernelRidge(MultiOutputMixin, RegressorMixin, BaseSketched):
         equations in one pass. "auto" switches to "direct" when the iterations have cost as much as
         "direct" does, or uses "direct" immediately if five iterations would cost more.
     tol : float, default=1e-6
-        Stop at a ``certified_error_`` of at most ``tol``; > 0.
+        Stop at a ``certified_error_`` of at most ``tol``, from 1e-12 to 1e12.
     max_iter : int, default=500
         Maximum number of iterations.
     dtype : {"float64", "float32"}, default="float64"

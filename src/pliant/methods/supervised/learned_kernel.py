@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -34,6 +35,7 @@ from pliant.core.validation import (
     check_labels,
     check_weights,
     positive_rows,
+    stack_level,
     validate_data,
     where_equal,
 )
@@ -53,6 +55,18 @@ def _has(name: str) -> Callable[[Any], bool]:
         return bool(getattr(machine, name))  # raises the classifier's AttributeError
 
     return has
+
+
+def _warn_of_minus_one(classes: npt.NDArray[Any]) -> None:
+    """Warn if -1, which the learners take for an unknown class, is one, unless +1 is the other."""
+    values = set(classes.tolist()) if classes.dtype.kind in "iuf" else set()
+    if -1 in values and values != {-1, 1}:
+        warnings.warn(
+            "-1 in y counts as a class, since unlabeled is None: pass unlabeled=-1 if it marks "
+            "samples without a label, or a value that is not in y if it is a class",
+            UserWarning,
+            stacklevel=stack_level(),
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -75,8 +89,10 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
         Classifier on kernel values, by default ``SVC(kernel="precomputed")``.
     unlabeled : object, optional
         The value in y that marks an unknown class. Samples with this value are used to learn the
-        kernel, not to fit the classifier. None means that all samples are labelled. The value is
-        never predicted, so ``score`` counts such samples as errors: use a scorer that omits them.
+        kernel, not to fit the classifier. The value is never predicted, so ``score`` counts such
+        samples as errors: use a scorer that omits them. None means that all samples are labelled,
+        while None of a learner means -1. ``fit`` therefore warns if -1 is one of several integer
+        classes, unless they are -1 and +1.
     random_state : int, RandomState or None, default=None
         Random state of the learner; None leaves the learner's own random state unchanged.
 
@@ -176,6 +192,8 @@ class LearnedKernelClassifier(ClassifierMixin, BaseEstimator):
                 "expected labels of at least two classes, got one class: "
                 f"{[plain(value) for value in self.classes_]}"
             )
+        if self.unlabeled is None:
+            _warn_of_minus_one(self.classes_)
         codes = np.full(len(labels), -1)  # -1 for an unknown class
         codes[known] = known_codes
         machine = self._check_machine()

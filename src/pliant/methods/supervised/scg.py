@@ -48,7 +48,9 @@ class SCGLogDetLearner(KernelLearner):
 
     Eqs. 27 and 29 of [1]_, where S is the normalised Laplacian of the supervised complete graph
     with the weights :math:`W_{ij} = e^{\beta T_{ij}}`. T is +1 for similar points, -1 for
-    dissimilar points, and 0 for unknown pairs. The learned kernel is a function of any two points,
+    dissimilar points, and 0 for unknown pairs. :math:`\gamma` is ``strength``, divided as
+    ``scale_strength`` states; the parameter ``gamma`` belongs to the base kernel. The learned
+    kernel is a function of any two points,
 
     .. math:: k(x, x') = k_0(x, x') + k_0(x, X_A) \, Q \, k_0(X_A, x'),
 
@@ -71,8 +73,8 @@ class SCGLogDetLearner(KernelLearner):
     scale_strength : bool, default=True
         If True, the strength is divided by the sum of k0(x, x) over the points in the graph, which
         is their number for a Gaussian kernel. A good strength then depends neither on this number
-        nor on the units of the kernel. If False, the strength is the :math:`\gamma` of the paper;
-        "auto" then divides its choice by the sum.
+        nor on the units of the kernel. If False, the strength is :math:`\gamma` itself, as in the
+        paper; "auto" then divides its choice by the sum.
     beta : float, default=1.0
         Exponent of the weights, in (0, 100]; 1 in the paper.
     graph : {"labeled", "complete"}, default="labeled"
@@ -96,7 +98,7 @@ class SCGLogDetLearner(KernelLearner):
     strength_ : float
         The given or selected value of `strength`, before `scale_strength=True` divides it.
     objective_ : float
-        The optimal value, log det(I + gamma S K0).
+        The optimal value, log det(I + :math:`\gamma` S K0).
     classes_ : array of shape (n_classes,) or None
         The sorted classes; None for pairs.
     n_features_in_ : int

@@ -238,10 +238,11 @@ class SCGLogDetPath:
 
     .. math:: \min_K D_{ld}(K, K_0) + \gamma \, \mathrm{tr}(K S)
 
-    (see `SCGLogDetLearner`) with the same K0, for different :math:`\gamma`, weights and labels. The
-    eigendecomposition of K0 is computed once. Each new strength takes two matrix products, and
-    each labelling O(n^2 q) operations for q classes. A graph that omits h points, as for a held-out
-    fold, takes O(h^3 + n h^2) more. For pairs, q is the number of points in the graph.
+    (see `SCGLogDetLearner`) with the same K0, for different :math:`\gamma`, weights and labels;
+    :math:`\gamma` is the strength, divided as `scale_strength` states. The eigendecomposition of K0
+    is computed once. Each new strength takes two matrix products, and each labelling O(n^2 q)
+    operations for q classes. A graph that omits h points, as for a held-out fold, takes
+    O(h^3 + n h^2) more. For pairs, q is the number of points in the graph.
 
     Parameters
     ----------

@@ -128,8 +128,9 @@ class BaseSVM(CallbackSupport, NestedSettings):
     def summary(self) -> Summary:
         """Return a summary with one function or, for more than two classes, one per pair.
 
-        The details of a function are ``eta`` and ``parts`` (DANK and KNPL), or ``rank``, the rank
-        of P (TKL and GKL). For TKL and GKL, ``n_iter`` is the number of SVMs solved.
+        The details of a function are ``eta`` (DANK and KNPL) or ``rank``, the rank of P (TKL and
+        GKL), and ``parts``, the number of parts of a fit with ``partition``. For TKL and GKL,
+        ``n_iter`` is the number of SVMs solved.
         """
         check_is_fitted(self)
         members = getattr(self, "estimators_", [self])
@@ -303,8 +304,9 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
+        X : array-like of shape (n_samples, n_features)
+            Points; also a sparse matrix if ``fit`` takes one. For kernel="precomputed" of DANK and
+            KNPL, kernel values of shape (n_samples, n_training_samples).
 
         Returns
         -------
@@ -328,8 +330,9 @@ class SVMClassifier(ClassifierMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
+        X : array-like of shape (n_samples, n_features)
+            Points; also a sparse matrix if ``fit`` takes one. For kernel="precomputed" of DANK and
+            KNPL, kernel values of shape (n_samples, n_training_samples).
         """
         decision = self.decision_function(X)
         codes = (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
@@ -363,7 +366,8 @@ class SVMRegressor(RegressorMixin, BaseSVM):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            For kernel="precomputed", kernel values of shape (n_samples, n_training_samples).
+        X : array-like of shape (n_samples, n_features)
+            Points; also a sparse matrix if ``fit`` takes one. For kernel="precomputed" of DANK and
+            KNPL, kernel values of shape (n_samples, n_training_samples).
         """
         return self._expand(self._checked_input(X))
