@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from pliant import C_path, DANKClassifier, DANKRegressor
+from pliant import C_path, DANKClassifier, DANKRegressor, MKLClassifier, TKLClassifier
+from pliant.methods.svm.machine import SVMClassifier
 from tests.methods.dank.test_dank import classification, regression
 
 
@@ -43,3 +44,17 @@ def test_a_path_serves_many_classes_and_weights():
     alone = DANKClassifier(C=1.0, tol=1e-6).fit(X, y, weights)
     np.testing.assert_array_equal(path[1].predict(X), alone.predict(X))
     assert len(path[0].estimators_) == 3
+
+
+@pytest.mark.parametrize(
+    ("Cs", "message"),
+    [
+        ([], "expected at least one value in Cs, got none"),
+        ([1.0, 1e13], "expected C from 1e-12 to 1e12, got 1"),
+    ],
+)
+@pytest.mark.parametrize("machine", [DANKClassifier, MKLClassifier, TKLClassifier])
+def test_an_invalid_value_is_refused_before_any_fit(machine, Cs, message, monkeypatch):
+    monkeypatch.setattr(SVMClassifier, "_training_data", lambda *_: pytest.fail("a fit began"))
+    with pytest.raises(ValueError, match=message):
+        C_path(machine(), *classification(n=20), Cs)
