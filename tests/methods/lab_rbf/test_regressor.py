@@ -506,6 +506,7 @@ def test_an_unknown_device_is_refused():
     [
         ({"validation_fraction": 0}, "numbers for alpha and shrinkage"),
         ({"validation_fraction": 0, "alpha": 1.0}, "numbers for alpha and shrinkage"),
+        ({"validation_fraction": 1.0}, "expected validation_fraction < 1, got 1"),
     ],
 )
 def test_incompatible_parameters(options, message):

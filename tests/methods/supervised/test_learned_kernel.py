@@ -124,6 +124,7 @@ def test_machines_on_kernel_values(machine):
         (None, KernelRidge(kernel="precomputed"), TypeError, "to be a classifier, got KernelRidge"),
         (StandardScaler(), None, TypeError, "expected learner to be an SCGLogDetLearner"),
         (SCGLogDetLearner(strength=-1.0), None, ValueError, "strength from 1e-12"),
+        (SCGLogDetLearner(unlabeled=-1), None, ValueError, "expected unlabeled as a parameter of"),
         (
             SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0),
             None,
