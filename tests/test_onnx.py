@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from pliant import (
     AsymmetricKernelRidge,
@@ -233,6 +234,14 @@ def test_a_precomputed_kernel_and_other_estimators_raise_an_error():
         to_onnx(model)
     with pytest.raises(ValueError, match="got KNeighborsRegressor"):
         to_onnx(KNeighborsRegressor().fit(X, f))
+
+
+def test_another_dtype_and_a_model_before_its_fit_raise_an_error():
+    with pytest.raises(ValueError, match=r"expected dtype in \['float32', 'float64'\], got 'half'"):
+        to_onnx(LABRBFRegressor(), "half")
+    pytest.importorskip("onnx")
+    with pytest.raises(NotFittedError):
+        to_onnx(LABRBFRegressor())
 
 
 def test_the_error_names_the_extra(monkeypatch):

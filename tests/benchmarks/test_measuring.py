@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from importlib.util import find_spec
+
 import pytest
 
 from benchmarks.harness.measuring import Settings, measure_case
@@ -34,7 +37,10 @@ def test_a_measurement_has_time_memory_result_and_threads(outcomes):
     found, *_ = outcomes
     assert (found["repeat"], found["position"], found["contestant"]) == (0, 0, "witness")
     assert found["seconds"] > 0
-    assert found["peak_bytes"] is None or 0.9 * SIZE < found["peak_bytes"] < 1.5 * SIZE
+    peak = found["peak_bytes"]
+    assert (peak is None) == (find_spec("resource") is None)
+    if sys.platform == "linux":  # elsewhere, the peak of the rehearsal counts
+        assert 0.9 * SIZE < peak < 1.5 * SIZE
     assert isinstance(found["threads"], dict)
 
 

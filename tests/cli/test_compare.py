@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,7 @@ from sklearn.metrics import f1_score, log_loss, make_scorer, roc_auc_score
 import pliant as package
 from pliant.persistence import load
 from pliant.tables import ComparisonResult
-from pliant.tables.cli.compare import parse_duration
+from pliant.tables.cli.compare import parse_duration, results_as_data, results_as_text
 from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.blend import BlendClassifier, BlendRegressor
 from pliant.tables.comparison.cells import perform
@@ -166,7 +167,7 @@ def test_the_blend_is_recommended_without_p_values_on_few_folds(pliant, folder, 
 
 def test_a_model_fitted_during_the_race_is_saved_as_it_is(pliant, folder):
     blended("t.csv")
-    words = ("--methods", "extra-trees", "--budget", "1m", "--out", "m.pliant")
+    words = ("--methods", "extra-trees", "--budget", "600s", "--out", "m.pliant")
     done = pliant("compare", "t.csv", "--target", "y", *QUICK, *words)
     assert done.code == 0, done.err
     assert "Fitting" not in done.err
@@ -253,7 +254,7 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
         "pliant.tables.comparison.contenders.contenders_for",
         lambda *_: [known[name] for name in names],
     )
-    words = ("--target", "y", "--budget", "60s", "--cv", 3, "--out", "m.pliant", *single)
+    words = ("--target", "y", "--budget", "600s", "--cv", 3, "--out", "m.pliant", *single)
     done = pliant("fit", "t.csv", *words, "--json", "r.json")
     assert done.code == 0, done.err
     assert "Predict with the blend" in done.out
@@ -262,7 +263,7 @@ def test_fit_with_a_budget_races_and_saves_the_blend(pliant, folder, here, monke
     assert f"m.pliant the model: {saved}" in unwrapped(done.out)
     assert "Best model over time: LAB-RBF 0." in unwrapped(done.out)
     found = json.loads(Path("r.json").read_text("utf-8"))
-    assert found["budget"] <= 60
+    assert found["budget"] <= 600
     assert (found["best"], found["saved"], found["spent"] > 0) == ("blend", saved, True)
     assert sorted(p.name for p in folder.iterdir()) == [
         "m.pliant", "patients.csv", "r.json", "t.csv",
@@ -511,15 +512,18 @@ def test_ctrl_c_before_the_first_fold_saves_nothing(pliant, folder, here, monkey
 
 @pytest.fixture
 def asked(folder, monkeypatch):
-    """Record the calls of `compare_sample`, which returns artificial results."""
-    calls = []
+    """Record the calls of `compare_sample`, which returns artificial results after 2 seconds."""
+    calls, clock = [], SimpleNamespace(now=64.0)
 
     def compare_sample(sample, methods, protocol, options, *, single):
         calls.append((sample, methods, protocol, options))
+        clock.now += 2.0
         return result(sample.task, name=sample.name, seed=len(calls), command=options.command)
 
     monkeypatch.setattr("pliant.tables.cli.compare.compare_sample", compare_sample)
     monkeypatch.setattr("pliant.tables.cli.compare.warm_up", lambda n: None)
+    simulated = SimpleNamespace(monotonic=lambda: clock.now)
+    monkeypatch.setattr("pliant.tables.cli.compare.time", simulated)
     return calls
 
 
@@ -535,7 +539,7 @@ def test_options_reach_the_comparison(pliant, asked):
     assert sample.y.tolist() == ["yes", "no"] * 30  # in reverse order
     assert methods == ("svm", "dank")
     assert (protocol.folds, protocol.repeats, protocol.metric, protocol.seed) == (3, 4, "auc", 7)
-    assert 5390 < options.budget <= 5400
+    assert options.budget == 5400
     assert (options.n_jobs, options.resume, options.cache) == (2, True, Path("c"))
     assert options.command == f"pliant compare t.csv --target sick {words}"
 
@@ -548,9 +552,8 @@ def test_several_tables_share_the_budget(pliant, asked):
     done = pliant("compare", *tables, "--target", "sick", "--budget", "30s", "--json", "r.json")
     assert done.code == 0
     assert [sample.name for sample, *_ in asked] == ["a", "b", "a-2"]
-    budgets = [options.budget for *_, options in asked]
-    # calls return immediately, so their time is left for the next tables
-    assert budgets == pytest.approx([10, 15, 30], abs=3)
+    # the time that a table leaves is shared by the next ones
+    assert [options.budget for *_, options in asked] == [30 / 3, 28 / 2, 26]
     caches = [str(options.cache) for *_, options in asked]
     assert caches == ["a.compare.jsonl", "b.compare.jsonl", "a-2.compare.jsonl"]
     assert "\nOver 3 tables\n" in done.out
@@ -559,6 +562,19 @@ def test_several_tables_share_the_budget(pliant, asked):
     assert [each["sample"]["name"] for each in data["tables"]] == ["a", "b", "a-2"]
     ranked = {each.name for each in METHODS if each.status in ("done", "cut")}
     assert set(data["across"]["ranks"]) == ranked - {"dummy"}
+
+
+def test_tables_without_a_common_method_have_no_ranks():
+    results = [
+        result(name=name, methods=[each for each in METHODS if each.name in (name, "dummy")])
+        for name in ("svm", "forest")
+    ]
+    reason = (
+        "expected at least 2 methods with a rank on all tables, got 0 (svm: forest: not compared; "
+        "forest: svm: not compared)"
+    )
+    assert f"Over 2 tables: no ranks, {reason}" in unwrapped(results_as_text(results))
+    assert results_as_data(results)["across"] == {"reason": reason}
 
 
 REFUSED = {

@@ -13,6 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
+from pliant.tables.comparison.baselines import BASELINES
 from pliant.tables.comparison.cells import fit_method, perform
 from pliant.tables.comparison.comparing import compare_sample
 from pliant.tables.comparison.contenders import methods_of
@@ -119,6 +120,22 @@ def test_method_key_depends_on_all_settings(sample, tmp_path, monkeypatch):
         result = compare_sample(sample, [("m", SVC(C=C))], PROTOCOL, options)
         assert len(result.records) == 3
     assert len(cache.read_text().splitlines()) == 1 + 3 + 3
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_all_are_the_methods_of_a_task_whose_package_is_installed(task, monkeypatch):
+    def find_spec(package):
+        return None if package == "lightgbm" else package
+
+    monkeypatch.setattr("pliant.tables.comparison.baselines.find_spec", find_spec)
+    found = [method.name for method in methods_of("all", task, 40)]
+    known = METHODS | BASELINES
+    expected = {name for name, method in known.items() if task in method.tasks} - {"lightgbm"}
+    assert sorted(found) == sorted(expected)
+    assert {"dank", "lab-rbf", "dummy", "svm", "xgboost", "catboost"} < expected
+    assert ("osk" in expected, "kernel-ridge" in expected) == (
+        (True, False) if task == "classification" else (False, True)
+    )
 
 
 class Locked(RegressorMixin, BaseEstimator):

@@ -540,6 +540,48 @@ def test_jobs_reach_lab_rbf_without_a_budget_too(sample):
             function(sample.X, sample.y, random_state=None)
 
 
+@pytest.mark.parametrize("options", [{"groups": np.arange(60) % 6}, {"metric": "auc"}])
+def test_groups_and_a_metric_require_a_budget(sample, options):
+    with pytest.raises(ValueError, match="groups and metric require a budget"):
+        package.fit(sample.X, sample.y, **options)
+
+
+def test_the_arguments_of_a_fit_within_a_budget_arrive(sample, monkeypatch):
+    asked, answer = [], comparing.BudgetedFit("the model", "lab-rbf")
+    monkeypatch.setattr(comparing, "fit_within", lambda *given: asked.append(given) or answer)
+    groups = np.arange(60) // 5
+    options = {"task": "regression", "groups": groups, "metric": "mae", "random_state": 7}
+    assert package.fit(sample.X, sample.y, budget=60.0, n_jobs=2, **options) == "the model"
+    ((found, protocol, chosen),) = asked
+    assert protocol == Protocol(metric="mae", seed=7)
+    assert chosen == RunOptions(budget=60.0, n_jobs=2)
+    assert found.task == "regression"
+    np.testing.assert_array_equal(found.groups, groups)
+    np.testing.assert_array_equal(found.X, sample.X)
+
+
+@pytest.mark.parametrize("aside", ["groups", "time"])
+def test_the_arguments_of_a_comparison_arrive(sample, monkeypatch, tmp_path, aside):
+    asked, answer = [], SimpleNamespace(interrupted=False)
+    monkeypatch.setattr(comparing, "compare_sample", lambda *given: asked.append(given) or answer)
+    values = np.arange(60)[::-1]
+    facts = {"task": "regression", "feature_names": [*"abc"], aside: values}
+    shape = {"folds": 3, "repeats": 4, "metric": "mae"}
+    options = {"budget": 60.0, "n_jobs": 2, "executor": ThisProcess(), "progress": print}
+    options |= {"cache": tmp_path / "cells.jsonl", "resume": True}
+    given = {"methods": ["dummy"], "random_state": 7, **facts, **shape, **options}
+    assert package.compare(sample.X, sample.y, **given) is answer
+    ((found, methods, protocol, chosen),) = asked
+    assert methods == ["dummy"]
+    assert protocol == Protocol(**shape, seed=7)
+    assert chosen == RunOptions(**options)
+    assert (found.task, found.feature_names) == ("regression", ("a", "b", "c"))
+    assert found.ordered == (aside == "time")
+    np.testing.assert_array_equal(found.X, sample.X[values] if found.ordered else sample.X)
+    if aside == "groups":
+        np.testing.assert_array_equal(found.groups, values)
+
+
 def test_a_table_too_small_for_folds_gives_lab_rbf():
     X, y = np.arange(6.0)[:, None], np.arange(6.0)
     with pytest.raises(ValueError, match="at most 3 folds"):

@@ -170,3 +170,18 @@ def test_unranked_methods_are_excluded_with_reasons():
         "osk": "a: some common folds have no score",
         "ldk": "a: not compared and b (1): not compared",
     }
+
+
+@pytest.mark.parametrize(
+    ("results", "message"),
+    [
+        (results_of([[0.8, 0.9]], METHODS[:2]), "expected at least 2 tables, got 1"),
+        (
+            [*results_of([[0.8, 0.9]], METHODS[:2]), *results_of([[0.8, 0.9]], METHODS[1:3])],
+            r"2 methods with a rank on all tables, got 1 \(svm: table 0 \(2\): not compared; tkl: ",
+        ),
+    ],
+)
+def test_ranks_need_two_tables_and_two_methods(results, message):
+    with pytest.raises(ValueError, match=message):
+        across(results)

@@ -159,6 +159,15 @@ def test_labels_of_an_array_keep_their_type():
         sample_of(X, ["p", 1, "p", 1])
 
 
+def test_classes_of_an_array_recur_and_targets_of_a_regression_are_numbers():
+    X, names = np.arange(50.0)[:, None], [f"class {k}" for k in range(50)]
+    assert len(sample_of(X, 2 * names[:25]).classes) == 25
+    with pytest.raises(ValueError, match="expected recurring classes, got 26 classes in 50 rows"):
+        sample_of(X, names[:26] + names[:24])
+    with pytest.raises(ValueError, match="expected numbers in y for regression, got 'class 0'"):
+        sample_of(X, 2 * names[:25], task="regression")
+
+
 REFUSED = {
     "gap in time": (
         {"day": ["2024-01-01", "", "2024", "2024", "2024", "2024"]},

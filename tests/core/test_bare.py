@@ -14,6 +14,7 @@ from pliant.methods.tkl.generalized_kernel import multiply_overlap
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(30, 3)), rng.normal(size=30)
+VALUES = -np.concatenate([rng.exponential(size=2000), 10.0 ** rng.uniform(-30, 5, 2000)])
 
 
 class Both(bare.BaseEstimator):
@@ -62,8 +63,7 @@ def test_a_pipeline_refuses_the_names_that_scikit_learn_refuses(names):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_both_exponentials_agree_to_two_units_in_the_last_place(dtype, monkeypatch):
-    values = -np.concatenate([rng.exponential(size=2000), 10.0 ** rng.uniform(-30, 5, 2000)])
-    values = np.append(values, [0.0, 3.0, np.nan, -np.inf]).astype(dtype)
+    values = np.append(VALUES, [0.0, 3.0, np.nan, -np.inf]).astype(dtype)
     expected = exponentials(values.copy(), 0.75)
     monkeypatch.setattr(process, "BARE", True)
     found = exponentials(values.copy(), 0.75)
@@ -74,6 +74,7 @@ def test_both_exponentials_agree_to_two_units_in_the_last_place(dtype, monkeypat
 
 
 def test_products_of_overlaps_have_the_same_bits(monkeypatch):
+    rng = np.random.default_rng(1)
     left, right = rng.random((20, 4)), np.ascontiguousarray(rng.random((9, 4)).T)
     upper, density, added = rng.random(4) + 1, rng.random(4), rng.normal(size=(20, 9))
     tiles = rng.normal(size=(20, 9)), None

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,38 +21,42 @@ MODULES = [
 ]
 
 
-CLASSES = {
-    item
-    for name in ("pliant", "pliant.kernels", "pliant.methods")
-    for item in vars(importlib.import_module(name)).values()
-    if isinstance(item, type) and item.__module__.startswith("pliant")
-}
-"""Classes with their public path in ``__module__``, instead of the defining file."""
+PUBLIC = ("pliant", "pliant.kernels", "pliant.methods", "pliant.tables")
+"""Modules that classes have as ``__module__``, instead of the one that defines them."""
+
+TEXTS = {name: Path(find_spec(name).origin).read_text("utf-8") for name in MODULES}
 
 
-WITH_EXAMPLES = [
-    name for name in MODULES if ">>>" in Path(find_spec(name).origin).read_text("utf-8")
-]
+def docstrings_with_examples():
+    """Return the docstrings with examples by their full name."""
+    finder = doctest.DocTestFinder()
+    found = []
+    for name in (name for name, text in TEXTS.items() if ">>>" in text):
+        found += finder.find(importlib.import_module(name))
+    for module in map(importlib.import_module, PUBLIC):
+        for kind in (getattr(module, name) for name in module.__all__):
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                path = f"{kind.__module__}.{kind.__name__}"
+                found += finder.find(kind, path, module=False, globs={})
+    return {each.name: each for each in found if each.examples}
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+EXAMPLES = docstrings_with_examples()
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_examples_in_docstrings_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    module = importlib.import_module(name)
-    assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
-
-
-@pytest.mark.parametrize(
-    "item",
-    sorted((c for c in CLASSES if ">>>" in (c.__doc__ or "")), key=repr),
-    ids=lambda item: item.__name__,
-)
-def test_examples_of_exported_classes_run(item, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for test in doctest.DocTestFinder().find(item, item.__name__, module=False, globs={}):
-        runner.run(test)
+    runner.run(EXAMPLES[name])
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_every_example_is_in_a_docstring_that_is_found():
+    written = Counter(re.findall(r"^ *>>> (.*)$", "\n".join(TEXTS.values()), re.MULTILINE))
+    examples = [example for each in EXAMPLES.values() for example in each.examples]
+    assert written - Counter(example.source.split("\n")[0] for example in examples) == Counter()
+    assert len(examples) > 100
 
 
 def test_public_names_exist_and_are_documented():

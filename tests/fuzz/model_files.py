@@ -8,7 +8,6 @@ and executed code: the import of a module named by the file only, or the creatio
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import warnings
@@ -21,6 +20,7 @@ import numpy as np
 from pliant.exceptions import ModelFileError
 from pliant.kernels import Kernel
 from pliant.persistence import load, save, trusted_types
+from tests.memory import peak_memory
 from tests.persistence.test_forged_models import CODES, MODELS, X
 from tests.persistence.test_hostile_files import HOSTILE, members_of, packed
 
@@ -62,26 +62,22 @@ def case(seed, folder):
     sys.modules.pop(CANARY, None)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        before = peak()
-        try:
-            model = load(path)
-        except ModelFileError as error:
-            fits = str(error).isprintable() and len(str(error)) < 500
-            return None if fits else f"message: {str(error)[:200]!r}"
-        finally:
-            taken = peak() - before
-        if taken > 4 * len(data) + 500_000_000:
-            return f"memory: {taken} bytes for a file of {name} with {len(data)}"
+        refused = None
+        with peak_memory() as used:
+            try:
+                model = load(path)
+            except ModelFileError as error:
+                refused = str(error)
+        if used.peak > 4 * len(data) + 500_000_000:
+            return f"memory: {used.peak} bytes for a file of {name} with {len(data)}"
+        if refused is not None:
+            fits = refused.isprintable() and len(refused) < 500
+            return None if fits else f"message: {refused[:200]!r}"
         if wrong := predicted(model, name):
             return f"output: {wrong} of {name}"
     if sys.modules.get(CANARY) or [each for each in folder.iterdir() if each != path]:
         return f"code: the file of {name} ran some"
     return None
-
-
-def peak():
-    """Return the largest memory of this process so far, in bytes."""
-    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def predicted(model, name):

@@ -13,9 +13,14 @@ from pliant.tables import ComparisonResult
 from pliant.tables.comparison.metrics import METRICS
 from pliant.tables.comparison.page import report_html
 from pliant.tables.comparison.protocol import Entry
-from pliant.tables.comparison.text import fixed
+from pliant.tables.comparison.text import MISSING, fixed
 from tests.comparison.report.report_cases import METHODS, result
 from tests.comparison.report.report_page import Page
+
+
+def only(*names):
+    return [each for each in METHODS if each.name in names]
+
 
 RARE = {"counts": [20, 240, 240]}
 PLAIN = result(interrupted=True)
@@ -24,7 +29,8 @@ CASES = {
     "numbers": lambda: [result("regression")],
     "rare": lambda: [replace(PLAIN, sample={**PLAIN.sample, **RARE})],
     "several": lambda: [result(name="one"), result("regression", name="two", seed=1)],
-    "single": lambda: [result(methods=[each for each in METHODS if each.name in ("svm", "dummy")])],
+    "single": lambda: [result(methods=only("svm", "dummy"))],
+    "apart": lambda: [result(methods=only(name, "dummy"), name=name) for name in ("svm", "forest")],
     "nothing": lambda: [result(methods=(Entry("gp", "GP", "baseline", "", "cut", "too slow"),))],
     "read": lambda: [ComparisonResult.from_dict(json.loads(json.dumps(PLAIN.to_dict())))],
 }
@@ -131,7 +137,7 @@ def test_single_method_with_all_the_weight():
 
 def test_only_certified_methods_have_a_gap():
     for methods, certified in ((("svm", "linear"), True), (("forest", "linear"), False)):
-        shown = result(methods=[each for each in METHODS if each.name in methods])
+        shown = result(methods=only(*methods))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("pliant.tables.comparison.page.pictures_of", lambda result: {})
             page = Page(report_html([shown]))
@@ -163,6 +169,20 @@ def test_several_tables():
     assert [cell["text"] for cell in table["rows"][0][2:]] == ["one (accuracy)", "two (R2)"]
     assert table["rows"][1][0]["text"] == "Blend"
     assert "GP" not in table["text"]
+
+
+def test_several_tables_without_a_common_method():
+    page = page_of("apart")
+    assert (
+        "The methods cannot be ranked over all tables: expected at least 2 methods with a rank on "
+        "all tables, got 0 (svm: forest: not compared; forest: svm: not compared)."
+    ) in page.text
+    (table,) = [t for t in page.all("table") if "average rank" in t["text"]]
+    rows = {title["text"]: [each["text"] for each in cells] for title, *cells in table["rows"][1:]}
+    assert list(rows) == ["Gaussian SVM", "Dummy", "Random forest"]
+    assert [each == MISSING for each in rows["Gaussian SVM"]] == [True, False, True]
+    assert [each == MISSING for each in rows["Dummy"]] == [True, False, False]
+    assert [each == MISSING for each in rows["Random forest"]] == [True, True, False]
 
 
 def test_page_is_deterministic():

@@ -122,10 +122,11 @@ def test_model_files_refuse_forged_classes(tmp_path):
 
 RNG = np.random.default_rng(0)
 F = RNG.normal(size=(150, 6)) * [1.0, 1.0, 0.1, 3.0, 1.0, 1.0]
+NOISE = RNG.normal(size=150)
 
 
 def labels(classes):
-    noisy = F[:, 0] + F[:, 3] / 3 + RNG.normal(size=150)
+    noisy = F[:, 0] + F[:, 3] / 3 + NOISE
     return np.digitize(noisy, np.quantile(noisy, np.arange(1, classes) / classes))
 
 
@@ -141,7 +142,7 @@ def test_minimiser_matches_scikit_learn(monkeypatch, classes, weighted, small):
     monkeypatch.setattr(logistic, "GRADIENT_TOLERANCE", 1e-9)
     monkeypatch.setattr(logistic, "INTERCEPT_PENALTY", 1e-12)
     y = labels(classes)
-    weights = RNG.uniform(0.1, 3, size=150) if weighted else None
+    weights = np.random.default_rng(1).uniform(0.1, 3, size=150) if weighted else None
     path = logistic.logistic_path(F, shares(y), weights, np.array([10.0, 0.3]))
     for (ours, intercept), penalty in zip(path, [10.0, 0.3], strict=True):
         # With more than two classes, the mean of scikit-learn's intercepts is arbitrary.
@@ -170,12 +171,12 @@ def test_minimiser_for_more_features_than_rows(monkeypatch, classes):
 
 @pytest.mark.parametrize("classes", [2, 4])
 def test_gradient_and_hessian(classes):
-    y = labels(classes)
+    y, rng = labels(classes), np.random.default_rng(1)
     q = 1 if classes == 2 else classes
     A = np.hstack([F, np.ones((150, 1))])
-    weight = RNG.uniform(0.1, 3, size=150)
+    weight = rng.uniform(0.1, 3, size=150)
     penalised = logistic.PenalisedLogLoss(A, shares(y), weight, np.full((7, 1), 0.3))
-    W, V = RNG.normal(size=(2, 7, q))
+    W, V = rng.normal(size=(2, 7, q))
     at = penalised.evaluate(W)
     error = check_grad(
         lambda w: penalised.evaluate(w.reshape(7, q)).value,

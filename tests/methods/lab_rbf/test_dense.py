@@ -1146,6 +1146,9 @@ def test_there_are_no_dense_members_without_time(kind):
 
 
 def test_a_search_that_is_stopped_keeps_the_best_choice_so_far():
-    search = Search(*local_fits(), 40, 1, Left(None, calls=4))
+    table, fits = local_fits()
+    search, whole = Search(table, fits, 40, 1, Left(None, calls=4)), Search(table, fits, 40, 1)
     choices = search.best_choices()
     assert search.loss(choices[0]) == min(search.losses.values())
+    assert whole.best_choices()
+    assert len(search.losses) <= 4 < len(whole.losses)

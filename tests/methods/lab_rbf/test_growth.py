@@ -9,7 +9,7 @@ from pliant.methods.lab_rbf import collection, constants
 from pliant.methods.lab_rbf.table import Table
 
 rng = np.random.default_rng(0)
-X = rng.uniform(-1, 1, size=(700, 3))
+X, WEIGHT = rng.uniform(-1, 1, size=(700, 3)), rng.uniform(0.5, 2, size=200)
 y = np.sin(4 * X[:, 0]) * X[:, 1]
 LABELS = np.where(y > 0.3, "high", "low")
 QUICK = {"n_members": 1, "dense": False, "max_iter": 2, "random_state": 0}
@@ -132,8 +132,7 @@ def test_warm_start_continues_the_learned_centres(grows):
 
 @pytest.mark.parametrize("class_weight", ["balanced", {"high": 3.0, "low": 0.5}])
 def test_class_weight_multiplies_sample_weight(class_weight):
-    points, labels = X[:200], LABELS[:200]
-    weight = rng.uniform(0.5, 2, size=200)
+    points, labels, weight = X[:200], LABELS[:200], WEIGHT
     counts = {label: list(labels).count(label) for label in ("high", "low")}
     if class_weight == "balanced":
         factors = {label: 200 / 2 / count for label, count in counts.items()}

@@ -2,6 +2,7 @@
 
 import itertools
 import pickle
+import sys
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -15,6 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from pliant import LABRBFClassifier, LABRBFRegressor
 from pliant.core import blocks
+from pliant.core.device import get_device
 from pliant.core.progress import HAS_CALLBACKS
 from pliant.methods import Warp
 from pliant.methods.lab_rbf import constants, trainer
@@ -475,6 +477,27 @@ def test_devices_give_the_same_score(device, dtype, objective):
     pickle.dumps(model)
 
 
+@pytest.mark.parametrize("device", ["torch", "cuda:1"])
+def test_devices_other_than_the_cpu_need_pytorch(device, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    message = rf"device='{device}' needs PyTorch: pip install 'pliant\[torch\]'"
+    with pytest.raises(ImportError, match=message):
+        get_device(device, "float64")
+
+
+@pytest.mark.parametrize(("device", "count"), [("cuda", 0), ("cuda:1", 1)])
+def test_a_gpu_that_is_not_there_is_refused(device, count, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    with pytest.raises(ValueError, match=f"device='{device}' needs a GPU .* got {count} GPUs"):
+        quick(device=device).fit(X, Y)
+
+
+def test_an_unknown_device_is_refused():
+    with pytest.raises(ValueError, match="expected device='cpu', .*, got 'gpu'"):
+        quick(device="gpu").fit(X, Y)
+
+
 # Parameters
 
 
@@ -483,6 +506,7 @@ def test_devices_give_the_same_score(device, dtype, objective):
     [
         ({"validation_fraction": 0}, "numbers for alpha and shrinkage"),
         ({"validation_fraction": 0, "alpha": 1.0}, "numbers for alpha and shrinkage"),
+        ({"validation_fraction": 1.0}, "expected validation_fraction < 1, got 1"),
     ],
 )
 def test_incompatible_parameters(options, message):

@@ -195,6 +195,13 @@ def test_invalid_data(points, y, message):
         quick().fit(points, y)
 
 
+@pytest.mark.parametrize("weight", [1e-21, 1e21])
+def test_weights_far_from_one_are_refused(weight):
+    message = r"sample_weight with a mean from 1e-20 to .*, got a mean of 1e[-+]21; divide"
+    with pytest.raises(ValueError, match=message):
+        quick().fit(X, Y, np.full(60, weight))
+
+
 # Model files
 
 

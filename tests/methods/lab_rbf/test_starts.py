@@ -245,6 +245,7 @@ def test_feature_selection_uses_the_relevance():
     np.testing.assert_array_equal(model.fit(X, y).feature_importances_, model.feature_relevance_)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_shap_does_not_take_the_model_for_linear():
     shap = pytest.importorskip("shap")
     rng = np.random.default_rng(0)

@@ -15,7 +15,6 @@ from pliant.methods.mkl.candidates import MAX_DEFAULT_KERNELS, default_kernels
 from tests.reference.mkl_conic import GAMMAS, optimum, svc_data, svr_data
 
 GAUSSIANS = [Gaussian(gamma) for gamma in GAMMAS]
-NEW = np.random.default_rng(9)
 
 
 def wine(n_classes=3):
@@ -77,7 +76,7 @@ def test_pairs_share_weights_of_the_mean_objective(norm):
 def test_prediction_matches_its_formula():
     X, y = svc_data(2, 60)
     model = MKLClassifier(GAUSSIANS, C=5.0).fit(X, y)
-    points = NEW.uniform(size=(30, 3))
+    points = np.random.default_rng(9).uniform(size=(30, 3))
     line = model.kernel_(points, model.support_vectors_) @ model.dual_coef_ + model.intercept_
     np.testing.assert_allclose(model.decision_function(points), line, rtol=1e-12)
     assert isinstance(model.kernel_, WeightedSum)
@@ -260,7 +259,7 @@ def test_certificate_for_large_C():
 
 
 def test_errors_name_the_kernel():
-    X, y = NEW.normal(size=(20, 2)), np.arange(20) % 2
+    X, y = np.random.default_rng(9).normal(size=(20, 2)), np.arange(20) % 2
     rows, gram = np.arange(20)[:, None], Gaussian(1.0)(X)
     small, indefinite = Precomputed(gram[:9, :9]), Precomputed(gram - np.eye(20))
     for kernels, points, message in [
@@ -275,7 +274,7 @@ def test_errors_name_the_kernel():
 
 @pytest.mark.parametrize("weights", ["simple", "uniform"])
 def test_pairs_share_kernel_values_in_predictions(weights):
-    X = NEW.normal(size=(50, 2))
+    X = np.random.default_rng(9).normal(size=(50, 2))
     y = np.arange(50) % 10
     calls = []
 

@@ -155,12 +155,21 @@ def test_svms_share_weights_of_the_mean_objective():
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0])
-def test_duplicate_and_permuted_kernels(norm):
+def test_permuted_kernels_have_permuted_weights(norm):
     one = newton.solve(classification(norm=norm), tol=1e-10)
     permuted = newton.solve(classification(norm=norm, gammas=GAMMAS[::-1]), tol=1e-10)
     np.testing.assert_allclose(permuted.x[::-1], one.x, atol=1e-5)
-    twice = newton.solve(classification(norm=1.0, gammas=(*GAMMAS, 32.0)), tol=1e-10)
-    assert twice.value == pytest.approx(newton.solve(classification(), tol=1e-10).value)
+
+
+def test_a_kernel_given_twice_changes_the_optimum_for_larger_norms_only():
+    """Two equal weights have a smaller norm than one weight of their sum."""
+    gammas = (*GAMMAS, GAMMAS[-1])
+    once, twice = (newton.solve(classification(gammas=g), tol=1e-10) for g in (GAMMAS, gammas))
+    assert twice.value == pytest.approx(once.value)
+    once = newton.solve(classification(norm=2.0), tol=1e-10)
+    twice = newton.solve(classification(norm=2.0, gammas=gammas), tol=1e-10)
+    assert twice.value < once.value - twice.gap
+    assert twice.x[-2] == pytest.approx(twice.x[-1], abs=1e-4)
 
 
 def test_stopping():

@@ -103,7 +103,7 @@ def test_signs_texts_and_a_given_mark_do_not_warn():
         np.testing.assert_array_equal(model.classes_, classes)
 
 
-@pytest.mark.timeout(30, method="thread")  # interrupts a loop in C
+@pytest.mark.timeout(method="thread")  # interrupts a loop in C
 @pytest.mark.parametrize("fill", [0.0, 0.1, 1.0, 1e8])
 @pytest.mark.parametrize("kernel", ["linear", "gaussian"])
 def test_equal_points_have_a_scale(kernel, fill):
@@ -149,6 +149,7 @@ def test_machines_on_kernel_values(machine):
         (None, KernelRidge(kernel="precomputed"), TypeError, "to be a classifier, got KernelRidge"),
         (StandardScaler(), None, TypeError, "expected learner to be an SCGLogDetLearner"),
         (SCGLogDetLearner(strength=-1.0), None, ValueError, "strength from 1e-12"),
+        (SCGLogDetLearner(unlabeled=-1), None, ValueError, "expected unlabeled as a parameter of"),
         (
             SCGLogDetLearner(strength=1.0, kernel="gaussian", gamma=0),
             None,

@@ -5,8 +5,9 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import scale
 
-from pliant import C_path, DANKClassifier, DANKRegressor, MKLClassifier
+from pliant import C_path, DANKClassifier, DANKRegressor, MKLClassifier, TKLClassifier
 from pliant.core.progress import HAS_CALLBACKS
+from pliant.methods.svm.machine import SVMClassifier
 from tests.methods.dank.test_dank import Recorder, classification, regression
 
 
@@ -57,7 +58,15 @@ def test_each_fit_of_a_path_calls_the_callbacks(model):
     assert recorder.seen.count("begin") == recorder.seen.count("end") > 2
 
 
-def test_a_path_refuses_values_of_C_out_of_range():
-    X, y = classification(n=80)
-    with pytest.raises(ValueError, match="expected C from 1e-12 to 1e12"):
-        C_path(DANKClassifier(), X, y, [1.0, 1e-13])
+@pytest.mark.parametrize(
+    ("Cs", "message"),
+    [
+        ([], "expected at least one value in Cs, got none"),
+        ([1.0, 1e13], "expected C from 1e-12 to 1e12, got 1"),
+    ],
+)
+@pytest.mark.parametrize("machine", [DANKClassifier, MKLClassifier, TKLClassifier])
+def test_an_invalid_value_is_refused_before_any_fit(machine, Cs, message, monkeypatch):
+    monkeypatch.setattr(SVMClassifier, "_training_data", lambda *_: pytest.fail("a fit began"))
+    with pytest.raises(ValueError, match=message):
+        C_path(machine(), *classification(n=20), Cs)
