@@ -243,7 +243,7 @@ def test_calibration_without_held_out_samples():
 
 
 def test_two_samples_are_too_few_to_reserve_one():
-    with pytest.raises(ValueError, match="calibration=None for fewer than 3 samples, got 0.5"):
+    with pytest.raises(ValueError, match=r"calibration=None for fewer than 3 samples, got 0\.5"):
         LABRBFRegressor(**QUICK, calibration=0.5).fit(X[:2], Y[:2])
 
 

@@ -494,7 +494,7 @@ def test_a_gpu_that_is_not_there_is_refused(device, count, monkeypatch):
 
 
 def test_an_unknown_device_is_refused():
-    with pytest.raises(ValueError, match="expected device='cpu', .*, got 'gpu'"):
+    with pytest.raises(ValueError, match=r"expected device='cpu', .*, got 'gpu'"):
         quick(device="gpu").fit(X, Y)
 
 
