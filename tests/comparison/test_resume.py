@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import fbeta_score, make_scorer
 
+from pliant import compare
 from pliant.core.exceptions import TableError
 from pliant.tables.comparison import cells
 from pliant.tables.comparison.cells import fit_whole, perform
@@ -79,7 +80,7 @@ def test_scores_do_not_depend_on_other_methods_or_budget(whole):
 
 def test_a_comparison_without_a_file_cannot_be_resumed():
     with pytest.raises(ValueError, match=r"expected cache=\.\.\. with resume=True, got None"):
-        RunOptions(resume=True)
+        compare([[0.0]] * 9, [0.0, 1.0, 2.0] * 3, resume=True)
 
 
 def test_resumed_run_matches_uninterrupted_run(whole, here, tmp_path):

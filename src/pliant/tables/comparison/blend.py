@@ -296,6 +296,7 @@ class BlendRegressor(RegressorMixin, _Blend):
     >>> from sklearn.datasets import make_friedman1
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> from pliant.tables import BlendRegressor
     >>> X, y = make_friedman1(n_samples=200, noise=1.0, random_state=0)
     >>> members = [("linear", Ridge()), ("trees", ExtraTreesRegressor(random_state=0))]
     >>> blend = BlendRegressor(members).fit(X, y)

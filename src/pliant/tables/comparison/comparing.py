@@ -180,6 +180,8 @@ def compare(
     ['linear', 'dummy']
     >>> model = result.best_estimator_  # fitted on all rows
     """
+    if resume and cache is None:
+        raise ValueError("expected cache=... with resume=True, got None")
     options = RunOptions(budget, n_jobs, executor, cache, resume, progress)
     seed = check_integer("random_state", random_state, least=0)
     result = compare_sample(

@@ -63,7 +63,7 @@ class RunOptions:
     Raises
     ------
     ValueError, TypeError
-        If `budget` or `n_jobs` is invalid, or `resume` has no `cache`; the message says so.
+        If `budget` or `n_jobs` is invalid; the message quotes the value.
     """
 
     budget: float | None = BUDGET
@@ -81,8 +81,6 @@ class RunOptions:
         if self.n_jobs is not None and self.n_jobs != -1:
             check_integer("n_jobs", self.n_jobs, least=1)
         check_job_count("n_jobs", self.n_jobs)
-        if self.resume and self.cache is None:
-            raise ValueError("expected cache=... with resume=True, got None")
 
     @property
     def jobs(self) -> int:
