@@ -554,6 +554,22 @@ def test_parts_reach_the_tolerance_of_a_small_optimum(scale):
     assert model.dual_gap_ <= model.tol * model.objective_
 
 
+@both
+@pytest.mark.parametrize("partition", [None, {"n_parts": 4}], ids=["whole", "parts"])
+@pytest.mark.parametrize("rows", [50, 160])  # for the interior-point method and for the search
+def test_a_time_limit_leaves_valid_bounds_and_warns(make, partition, rows):
+    y = (LABELS if make is TKLClassifier else TARGET)[:rows]
+    settings = PARTS | {"partition": partition, "tol": 1e-6}
+    with pytest.warns(ConvergenceWarning, match=r"the time limit max_seconds = 1e-09 was reached"):
+        timed = make(**settings, max_seconds=1e-9).fit(POINTS[:rows], y)
+    assert timed.dual_gap_ > 1e-6 * timed.objective_
+    assert np.isfinite(decisions(timed, NEW[:, : POINTS.shape[1]])).all()
+    if partition is None:
+        whole = make(**settings, max_seconds=1e9).fit(POINTS[:rows], y)
+        assert timed.lower_bound_ <= whole.objective_ * (1 + 1e-9)
+        assert whole.lower_bound_ <= timed.objective_ * (1 + 1e-9)
+
+
 class StopOnce:
     """Callback that stops the fit at its first step, and counts the steps."""
 

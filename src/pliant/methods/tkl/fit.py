@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.parameters import check_random_state
-from pliant.core.progress import Result, Status
+from pliant.core.progress import Deadline, Result, Status
 from pliant.core.typing import Array, Callback, Indices
 from pliant.kernels.base import Kernel, Rescaled
 from pliant.methods.svm.parts import KMeansPartition, as_partition
@@ -35,6 +35,7 @@ class GKLOptions:
     floor: float
     tol: float
     max_iter: int
+    max_seconds: float | None
     cache_mb: float
     random_state: int | np.random.RandomState | None
     partition: KMeansPartition | None = None
@@ -48,6 +49,7 @@ def fit_options(model: BaseGKL) -> GKLOptions:
         floor=float(model.floor),
         tol=float(model.tol),
         max_iter=model.max_iter,
+        max_seconds=model.max_seconds,
         cache_mb=model.cache_mb,
         random_state=model.random_state,
         partition=None if partition is None else as_partition("partition", partition),
@@ -64,7 +66,8 @@ def learn_kernel(
         advice = result.status.value
     else:
         result, advice = _learn_on_subset(saddle, options, callback)
-    return learned_function(family, result, options, describe_gap(result, options, advice))
+    warning = describe_gap(result, options, advice, callback)
+    return learned_function(family, result, options, warning)
 
 
 def state_saddle_problem(problem: SVMProblem, family: Kernel, options: GKLOptions) -> SaddleProblem:
@@ -145,10 +148,16 @@ def _draw_rows(target: Array, count: int, random: np.random.RandomState) -> Indi
     return np.sort(np.concatenate(rows))
 
 
-def describe_gap(result: Result[Saddle], options: GKLOptions, advice: str) -> str:
+def describe_gap(
+    result: Result[Saddle], options: GKLOptions, advice: str, callback: Callback
+) -> str:
     """Describe a gap above ``tol``; return "" if it is small or a callback ended the fit."""
-    if result.gap <= options.tol * abs(result.value) or result.status is Status.STOPPED:
+    late = isinstance(callback, Deadline) and callback.expired
+    stopped = result.status is Status.STOPPED and not late
+    if stopped or result.gap <= options.tol * abs(result.value):
         return ""
+    if late:
+        advice = f"the time limit max_seconds = {options.max_seconds} was reached"
     return (
         f"{options.name} stopped after {result.n_iter} support vector machines with a "
         f"relative gap of {result.gap / abs(result.value):.3g}, above tol = {options.tol:g}: "

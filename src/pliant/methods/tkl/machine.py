@@ -17,6 +17,7 @@ from pliant.core.parameters import (
     Constraint,
     check_random_state,
     check_real,
+    optional,
     real_number,
 )
 from pliant.core.state import reads
@@ -41,12 +42,14 @@ class BaseGKL(BaseSVM):
     floor: float = 0.0
     tol: float = 1e-3
     max_iter: int = 500
+    max_seconds: float | None = None
     cache_mb: float = 2000.0
     random_state: int | np.random.RandomState | None = None
     verbose: bool = False
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "floor": _check_floor,
+        "max_seconds": optional(real_number(above=0)),
         "cache_mb": real_number(above=0),
         "random_state": lambda _, seed: check_random_state(seed),
     }

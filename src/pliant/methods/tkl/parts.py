@@ -49,8 +49,8 @@ def learn_in_parts(
         callback=callback,
     )
     total = _combine(solved, factor, initial.n_iter + len(partition))
-    warning = describe_gap(total, options, f"parts stopped early; {total.status.value}")
-    warning = warning or describe_gap(initial, options, advice)
+    warning = describe_gap(total, options, f"parts stopped early; {total.status.value}", callback)
+    warning = warning or describe_gap(initial, options, advice, callback)
     function = learned_function(family, total, options, warning)
     support = np.flatnonzero(solved.beta)
     return replace(

@@ -57,7 +57,7 @@ class GKLFit(BaseGKL):
         options = fit_options(self)
         data = self._training_data(X, y, sample_weight)
         progress = FitProgress(self, X, y)
-        stop = Deadline(progress, None)  # a callback stops all problems
+        stop = Deadline(progress, self.max_seconds)  # stops all problems
         family = self._family(data.X)
         learn = learn_kernel if options.partition is None else learn_in_parts
         functions = [learn(problem, family, options, stop) for problem in data.problems]
@@ -147,6 +147,8 @@ class TKLClassifier(SVMClassifier, TessellatedFit):
         Maximum number of support vector machines to solve, separately for a warm start on a subset
         and for all samples; -1 for no limit. If the gap is then above ``tol``, a ConvergenceWarning
         reports it. The model is usable, and ``dual_gap_`` bounds its distance from the optimum.
+    max_seconds : float, optional
+        Time limit in seconds. If the gap is then above ``tol``, a ConvergenceWarning reports it.
     cache_mb : float, default=2000
         Memory for a Gram matrix, > 0, in units of 2^20 bytes. If the full matrix does not fit, P is
         learned on 2000 random samples, with C increased to account for all samples. The fit then
