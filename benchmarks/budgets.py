@@ -93,7 +93,7 @@ NOTES = (
     "Each measurement is a new process on two cores, with the same 70 % of the rows (at most 3000) "
     "to learn from and the same test rows (at most 5000). The budget starts with the call, after "
     "the imports. *idle*: a minute for each contestant. *curve*: other budgets on the first split. "
-    "*busy*: two other processes run in a loop, for a minute four. A fit of pliant ends when no "
+    "*busy*: two other processes run in a loop. A fit of pliant ends when no "
     "method is left, often before the budget does. *idle* was measured before changes of the race "
     "that concern rare classes, more than two jobs, times of rows and busy computers, and so none "
     "of its scores."
@@ -261,10 +261,19 @@ def curve_section(scores: pd.DataFrame) -> list[str]:
             for b in sorted(own["budget"].unique())
         }
         found.append({"contestant": TITLES[who], **leads})
+    counts = [
+        {"budget, s": f"{budget:g}", "contestant": TITLES[who],
+         "models": int(wide[who, budget].notna().sum()),
+         "pliant better, equal, worse": outcomes(wide["pliant", budget], wide[who, budget])}
+        for who, budget in sorted(wide.columns, key=lambda column: column[1])
+        if who != "pliant" and ("pliant", budget) in wide
+    ]  # fmt: skip
     return [
         "## The curve",
         "Mean scores over the tables:",
         markdown_table(rows),
+        *(["Tables with a model, and comparisons on these:", markdown_table(counts)]
+          if counts else []),
         "Mean lead over the longest budget (higher is better, in R2 and minus the log loss):",
         markdown_table(found),
     ]

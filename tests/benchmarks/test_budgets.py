@@ -64,6 +64,7 @@ def test_the_curve_has_a_row_for_each_budget_and_says_where_no_model_was():
     text = "\n".join(budgets.curve_section(budgets.frame_of(lines)))
     assert rows_of(text, "5")[0] == ["5", "R2", "0.7000", "no model"]
     assert rows_of(text, "60")[0] == ["60", "R2", "0.8000", "0.6000"]
+    assert rows_of(text, "60")[1] == ["60", "FLAML", "1", "1, 0, 0"]
     assert rows_of(text, "pliant")[0][1:] == ["-0.100", "0.000"]
 
 
