@@ -272,8 +272,11 @@ def curve_section(scores: pd.DataFrame) -> list[str]:
         "## The curve",
         "Mean scores over the tables:",
         markdown_table(rows),
-        *(["Tables with a model, and comparisons on these:", markdown_table(counts)]
-          if counts else []),
+        *(
+            ["Tables with a model, and comparisons on these:", markdown_table(counts)]
+            if counts
+            else []
+        ),
         "Mean lead over the longest budget (higher is better, in R2 and minus the log loss):",
         markdown_table(found),
     ]

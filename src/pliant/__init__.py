@@ -5,7 +5,7 @@ kernel (``kernel_``), with coefficients if the method predicts. In regression an
 support vector machines and ridge regression compute
 ``kernel_(X, support_vectors_) @ dual_coef_ + intercept_``. Exceptions are TKL with ``partition``,
 where a point's part has terms and an intercept of its own, and
-``AsymmetricKernelRidge("precomputed")``, which has no ``kernel_``.
+``AsymmetricKernelRidge("precomputed")``, whose ``kernel_`` is None.
 
 LAB-RBF clips features to ``limits_``, and averages the expansions of ``members_``, which may have a
 linear part. A regressor that learned asinh(y / u) converts the mean f to u sinh(f). Regressors clip

@@ -51,6 +51,15 @@ def test_tables(refused, name):
     assert expected in refused("fit", "t.csv", "--target", "y", *DANK)
 
 
+@pytest.mark.parametrize(
+    "words", [["--no-header"], ["--skip", "2"], ["--sep", ";"], ["--encoding", "cp1252"]]
+)
+def test_options_of_csv_lines_do_not_fit_other_files(refused, words):
+    Path("t.svm").write_text("1 1:2 3:4\n", encoding="utf-8")
+    told = refused("fit", "t.svm", "--target", "label", *words)
+    assert f"'t.svm' is no CSV file: expected no {' '.join(words)}" in told
+
+
 def test_a_file_that_is_not_there(refused):
     assert "cannot read 'none.csv'" in refused("fit", "none.csv", "--target", "y", code=1)
     assert "cannot read 'none.pq' as" in refused("compare", "none.pq", "--target", "y", code=1)

@@ -401,7 +401,7 @@ def test_words_for_a_missing_value_hold_in_later_files(tmp_path, name):
 def test_options_of_lines_are_refused_for_other_files(tmp_path, name, option, value):
     path, form = tmp_path / name, TableFormat(**{option: value})
     FRAME.to_parquet(path) if name == "t.parquet" else path.write_text("1 1:2 3:4\n")
-    expected = re.escape(f"is no CSV file: expected no {option}=..., got {value!r}")
+    expected = re.escape(f"is no CSV file: expected no TableFormat({option}={value!r})")
     with pytest.raises(TableError, match=expected):
         read_table(path, form=form)
     with pytest.raises(TableError, match=expected):

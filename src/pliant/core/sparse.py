@@ -112,7 +112,7 @@ def column_ends(X: Any) -> tuple[Array, Array]:
         return X.min(axis=0), X.max(axis=0)
     from sklearn.utils.sparsefuncs import min_max_axis
 
-    lowest, highest = min_max_axis(X, axis=0)
+    lowest, highest = min_max_axis(X.tocsc(), axis=0)
     return lowest, highest
 
 

@@ -470,7 +470,8 @@ def convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if len(others) < len(values):
         raise ValueError(f"expected labels of one type, got text and {plain(others[0])!r}")
     if invalid := [value for value in others if not isinstance(value, Real | np.bool_)]:
-        raise ValueError(f"expected y to hold class labels, got {plain(invalid[0])!r}")
+        got = one_line(plain(invalid[0]))
+        raise ValueError(f"expected y to hold class labels, got {got}: convert them to text")
     return np.array(values.tolist())
 
 

@@ -123,24 +123,27 @@ def test_automatic_choice_of_settings():
 
 
 @pytest.mark.parametrize("graph", ["labeled", "complete"])
-def test_an_unscaled_choice_is_the_scaled_one_divided_by_the_size_of_the_graph(graph):
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_a_chosen_strength_is_scaled_to_the_graph(graph, unit):
     X, y = data()
     y[::3] = -1
     scaled, raw = (
         KernelEmbedding(
-            SCGLogDetLearner(scale_strength=scale, graph=graph), betas=(1.0,), random_state=0
-        ).fit(X, y)
+            SCGLogDetLearner("linear", scale_strength=scale, graph=graph),
+            betas=(1.0,),
+            random_state=0,
+        ).fit(unit * X, y)
         for scale in (True, False)
     )
-    size = int((y >= 0).sum()) if graph == "labeled" else 40
     assert scaled.strength_ in STRENGTHS
-    assert raw.strength_ == raw.learner_.strength_ == scaled.strength_ / size
+    assert raw.strength_ == raw.learner_.strength_ == scaled.strength_
+    assert raw.learner_.scale_strength
     scores, expected = (list(each.choice_scores_.values()) for each in (raw, scaled))
     np.testing.assert_array_equal(scores, expected)
-    np.testing.assert_array_equal(raw.transform(X), scaled.transform(X))
+    np.testing.assert_array_equal(raw.transform(unit * X), scaled.transform(unit * X))
     two_labels = [0, 1] + 38 * [-1]  # which cannot be held out
     default = KernelEmbedding(raw.learner.set_params(graph="labeled"), 1).fit(X, two_labels)
-    assert default.strength_ == DEFAULT_STRENGTH / 2
+    assert default.strength_ == DEFAULT_STRENGTH
 
 
 def test_pairs_improve_held_out_accuracy():

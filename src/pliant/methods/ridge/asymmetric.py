@@ -238,8 +238,7 @@ class AsymmetricKernelRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def summary(self) -> Summary:
         """Return a summary of the fitted model.
 
-        ``n_support`` is the number of samples, and the detail ``condition`` is the estimated
-        condition number of K + alpha I.
+        ``n_support`` is the number of samples, and the detail ``condition`` is ``condition_``.
         """
         check_is_fitted(self)
         n_support, kernel = len(self.dual_coef_), self.kernel_

@@ -52,7 +52,6 @@ from pliant.methods.supervised.scg_choice import (
     draw_sample,
     score_candidates,
 )
-from pliant.methods.supervised.scg_problem import graph_size
 
 STRENGTHS = tuple(10.0**power for power in range(8))
 BETAS = (1.0, 2.0, 4.0)
@@ -87,8 +86,8 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     `SCGLogDetLearner`. The score is the accuracy of a nearest-neighbour classifier on f(x) for
     held-out labels. For held-out pairs, it is the area under the ROC curve of embedded distances.
     With ``strength="auto"``, the candidates are the powers of ten from 1 to 1e7, because embeddings
-    need larger strengths than classifiers; the learner alone tries 1e-1 to 1e6. They are divided as
-    by the learner alone, also with ``scale_strength=False``.
+    need larger strengths than classifiers; the learner alone tries 1e-1 to 1e6. They are scaled to
+    the size of the graph, also with ``scale_strength=False``, which ``learner_`` then has as True.
 
     Parameters
     ----------
@@ -115,11 +114,10 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel_ : Kernel
         The learned kernel.
     strength_, beta_ : float
-        The settings of an `SCGLogDetLearner`, fixed or chosen. With ``scale_strength=False``, a
-        chosen strength is divided by the sum of k0(x, x) over the points in the graph.
+        The settings of an `SCGLogDetLearner`, fixed or chosen.
     choice_scores_ : dict of str to float
         Mean score of each candidate, such as "graph, strength=100, beta=1"; nan if no label or
-        pair could be held out. The strengths are those before the division.
+        pair could be held out.
     components_ : Components
         The coefficients of f; ``components_.variances`` holds the eigenvalues.
     n_features_in_ : int
@@ -238,16 +236,16 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         scored = not np.isnan(scores).all()
         learner, (strength, beta) = trials[int(np.nanargmax(scores)) if scored else 0]
-        if learner.strength == "auto":
-            strength = strength if scored else DEFAULT_STRENGTH
-            if not learner.scale_strength:
-                strength /= self._graph_size(learner, points, known)
+        automatic = learner.strength == "auto"
+        if automatic and not scored:
+            strength = DEFAULT_STRENGTH
         self.choice_scores_: dict[str, float] = {}
         for (each, (s, b)), score in zip(trials, scores.tolist(), strict=True):
             name = each.kernel if isinstance(each.kernel, str) else type(each.kernel).__name__
             self.choice_scores_[f"{name}, strength={s:g}, beta={b:g}"] = score
         self.strength_, self.beta_ = strength, beta
-        return learner.set_params(strength=strength, beta=beta)
+        scaled = learner.scale_strength or automatic
+        return learner.set_params(strength=strength, beta=beta, scale_strength=scaled)
 
     def _list_candidates(self, learner: SCGLogDetLearner) -> list[Candidate]:
         """Return the candidate settings of a learner."""
@@ -281,13 +279,6 @@ class KernelEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             n_components=self.n_components,
             center=self.center,
         )
-
-    def _graph_size(self, learner: SCGLogDetLearner, X: Array, known: dict[str, Any]) -> float:
-        """Return the sum of k0(x, x) over the points in the graph, as the learner computes it."""
-        points, information = learner._validate(X, **known)
-        members = information.graph(learner.graph, learner.beta).members
-        base = PSDPart.of(learner._base_kernel(points), learner.support_vectors_[members])
-        return graph_size(base.gram.diagonal())
 
     def _compute_components(self, learned: LearnedGram) -> Components:
         """Compute the components from the kernel matrix of the learner's members.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from pliant.core.progress import Progress, Result, Status
+from pliant.core.progress import Deadline, Progress, Result, Status
 from pliant.core.typing import Array, Callback
 from pliant.kernels.base import Kernel
 from pliant.methods.svm import smo
@@ -42,7 +43,7 @@ def learn_in_parts(
 
     solved = solve_parts(
         _solve_part,
-        lambda part: (state_part(part), factor, options.tol),
+        lambda part: (state_part(part), factor, options.tol, seconds_left(callback)),
         lambda part: _skip_part(state_part(part)),
         partition,
         n_jobs=settings.n_jobs,
@@ -93,18 +94,30 @@ def _combine(solved: PartedSolution, factor: Array, n_svms: int) -> Result[Saddl
     )
 
 
-def _solve_part(problem: SaddleProblem, factor: Array, tol: float) -> PartResult:
-    """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search."""
+def seconds_left(callback: Callback) -> float | None:
+    """Return the seconds until the time limit of a fit; None without one."""
+    return callback.seconds_left if isinstance(callback, Deadline) else None
+
+
+def _solve_part(
+    problem: SaddleProblem, factor: Array, tol: float, seconds: float | None
+) -> PartResult:
+    """Solve the SVM of one part at Q = factor factor', to the final accuracy of a search.
+
+    After `seconds`, the solver stops and returns the best solution so far.
+    """
+    deadline = Deadline(lambda _: None, seconds)
     dual = problem.dual_at(factor)
     zero = np.zeros_like(dual.linear)
     limit = dual.bound(zero, 0.0, zero).gap  # the gap at w = 0, an upper bound on the optimum
     # smo.solve stops at gap <= tol (1 + h); min(1, limit) makes tol relative for a small optimum
     most = SVM_STEPS * len(dual.linear)
-    result = smo.solve(dual, tol=INNER_SHARE * tol * min(1.0, limit), max_iter=most)
+    limits: dict[str, Any] = {"max_iter": most, "callback": deadline}
+    result = smo.solve(dual, tol=INNER_SHARE * tol * min(1.0, limit), **limits)
     upper = result.value + result.gap
     if result.status is Status.CONVERGED and result.gap > INNER_SHARE * tol * upper:
         relative = INNER_SHARE * tol * upper / (1.0 + result.value)
-        result = smo.solve(dual, tol=relative, max_iter=most, start=result.x)
+        result = smo.solve(dual, tol=relative, start=result.x, **limits)
     assert result.certificate is not None
     return _part_result(result.x, result.certificate, result.n_iter, result.status)
 

@@ -148,7 +148,8 @@ class TKLClassifier(SVMClassifier, TessellatedFit):
         and for all samples; -1 for no limit. If the gap is then above ``tol``, a ConvergenceWarning
         reports it. The model is usable, and ``dual_gap_`` bounds its distance from the optimum.
     max_seconds : float, optional
-        Time limit in seconds. If the gap is then above ``tol``, a ConvergenceWarning reports it.
+        Time limit, > 0. When it is reached, the fit returns the best solution so far and warns
+        about the remaining gap. Parts not started have zero coefficients.
     cache_mb : float, default=2000
         Memory for a Gram matrix, > 0, in units of 2^20 bytes. If the full matrix does not fit, P is
         learned on 2000 random samples, with C increased to account for all samples. The fit then

@@ -90,8 +90,8 @@ def detect_format(
     Raises
     ------
     TableError
-        If the file cannot be read or contradicts `usual`, if cells are ambiguous, or if a numeric
-        column holds too many distinct words.
+        If the file cannot be read or contradicts `usual`, if cells are ambiguous, if a numeric
+        column holds too many distinct words, or if an option does not fit the type of the file.
     """
     files = _find_files(path)
     form = _detect_options(files, given, usual)
@@ -133,7 +133,7 @@ def read_table(
     ------
     TableError
         If the file is absent, damaged, ragged, empty, not text or of another type, if two columns
-        share a name, or for a reason in_quotes in `detect_format`.
+        share a name, or for a reason given in `detect_format`.
 
     Warns
     -----
@@ -250,7 +250,7 @@ def _check_no_csv_options(path: PathLike, form: TableFormat) -> None:
         value = getattr(form, name)
         if value != getattr(TableFormat, name):  # the default
             raise TableError(
-                f"{quoted(path, 200)} is no CSV file: expected no {name}=..., got {value!r}"
+                f"{quoted(path, 200)} is no CSV file: expected no TableFormat({name}={value!r})"
             )
 
 
