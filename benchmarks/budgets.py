@@ -232,8 +232,9 @@ def idle_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
     return ["## A minute", " ".join(text), markdown_table(summary), markdown_table(shown)]
 
 
-def curve_section(scores: pd.DataFrame) -> list[str]:
+def curve_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
     """Return the mean score for each budget and contestant; a missing model has no score."""
+    measured = {(line["contestant"], line["budget"]) for line in lines}
     own = scores[(scores["study"] == "curve") & scores["main"]]
     if own.empty:
         return []
@@ -248,7 +249,8 @@ def curve_section(scores: pd.DataFrame) -> list[str]:
         for who in [each for each in TITLES if each in set(own["contestant"])]:
             mine = part[part["contestant"] == who]["score"]
             absent = f" ({tables - len(mine)} without a model)" if len(mine) < tables else ""
-            row[TITLES[who]] = f"{mine.mean():.4f}{absent}" if len(mine) else "no model"
+            none = "no model" if (who, budget) in measured else "not measured"
+            row[TITLES[who]] = f"{mine.mean():.4f}{absent}" if len(mine) else none
         rows.append(row)
     wide = own.assign(score=signed(own)).pivot_table(
         index=["table", "seed"], columns=["contestant", "budget"], values="score"
@@ -261,6 +263,10 @@ def curve_section(scores: pd.DataFrame) -> list[str]:
             for b in sorted(own["budget"].unique())
         }
         found.append({"contestant": TITLES[who], **leads})
+    keys = ["table", "metric", "budget"]
+    each = own.pivot_table(index=keys, columns="contestant", values="score")
+    each = each[[who for who in TITLES if who in each]].rename(columns=TITLES).reset_index()
+    each["budget"] = each["budget"].map("{:g} s".format)
     counts = [
         {"budget, s": f"{budget:g}", "contestant": TITLES[who],
          "models": int(wide[who, budget].notna().sum()),
@@ -279,6 +285,8 @@ def curve_section(scores: pd.DataFrame) -> list[str]:
         ),
         "Mean lead over the longest budget (higher is better, in R2 and minus the log loss):",
         markdown_table(found),
+        "Scores of each table:",
+        markdown_table(each.astype(object).where(each.notna(), None).to_dict("records")),
     ]
 
 
@@ -348,7 +356,7 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
         "# Models within a budget",
         f"{head['notes']} Versions: {', '.join(versions)}.",
         *idle_section(lines, scores),
-        *curve_section(scores),
+        *curve_section(lines, scores),
         *busy_section(lines, scores),
         *contents_section(lines),
         *(["## Errors", markdown_table(failed)] if failed else []),
