@@ -267,22 +267,28 @@ def curve_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
     each = own.pivot_table(index=keys, columns="contestant", values="score")
     each = each[[who for who in TITLES if who in each]].rename(columns=TITLES).reset_index()
     each["budget"] = each["budget"].map("{:g} s".format)
+    shown = own[["study", "table", "seed", "budget", "contestant"]].itertuples(index=False)
+    fits = set(map(tuple, shown))
+    seconds: dict[tuple[str, float], list[float]] = {}
+    for line in lines:
+        if tuple(line[key] for key in ("study", "table", "seed", "budget", "contestant")) in fits:
+            pair = line["contestant"], line["budget"]
+            seconds.setdefault(pair, []).append(line.get("seconds", {}).get("fit", np.nan))
     counts = [
         {"budget, s": f"{budget:g}", "contestant": TITLES[who],
          "models": int(wide[who, budget].notna().sum()),
-         "pliant better, equal, worse": outcomes(wide["pliant", budget], wide[who, budget])}
+         "pliant better, equal, worse": outcomes(wide["pliant", budget], wide[who, budget])
+         if who != "pliant" and ("pliant", budget) in wide else "",
+         "median seconds": float(np.median(seconds[who, budget])),
+         "most": float(np.max(seconds[who, budget]))}
         for who, budget in sorted(wide.columns, key=lambda column: column[1])
-        if who != "pliant" and ("pliant", budget) in wide
     ]  # fmt: skip
     return [
         "## The curve",
         "Mean scores over the tables:",
         markdown_table(rows),
-        *(
-            ["Tables with a model, and comparisons on these:", markdown_table(counts)]
-            if counts
-            else []
-        ),
+        "Tables with a model, comparisons on these, and seconds:",
+        markdown_table(counts),
         "Mean lead over the longest budget (higher is better, in R2 and minus the log loss):",
         markdown_table(found),
         "Scores of each table:",
