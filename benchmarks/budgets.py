@@ -93,10 +93,9 @@ NOTES = (
     "Each measurement is a new process on two cores, with the same 70 % of the rows (at most 3000) "
     "to learn from and the same test rows (at most 5000). The budget starts with the call, after "
     "the imports. *idle*: a minute for each contestant. *curve*: other budgets on the first split. "
-    "*busy*: two other processes run in a loop. A fit of pliant ends when no "
-    "method is left, often before the budget does. *idle* was measured before changes of the race "
-    "that concern rare classes, more than two jobs, times of rows and busy computers, and so none "
-    "of its scores."
+    "*busy*: two other processes run in a loop. A fit of pliant ends when no method is left, often "
+    "before the budget does. *idle* was measured before changes of the race that concern rare "
+    "classes, more than two jobs, times of rows and busy computers, and so none of its scores."
 )
 
 
@@ -172,11 +171,13 @@ def frame_of(lines: Iterable[Line]) -> pd.DataFrame:
     """Return a row for each score, with the main one marked: R2 or the log loss."""
     rows = [
         {**{k: line[k] for k in ("study", "table", "seed", "budget", "contestant")},
-         "metric": metric, "score": score, "main": metric != "accuracy"}
+         "metric": metric, "score": score, "main": metric != "accuracy",
+         "seconds": line.get("seconds", {}).get("fit", np.nan)}
         for line in lines
         for metric, score in line.get("scores", {}).items()
     ]  # fmt: skip
     columns = ["study", "table", "seed", "budget", "contestant", "metric", "score", "main"]
+    columns += ["seconds"]
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -242,11 +243,12 @@ def curve_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
     minute = (scores["study"] == "idle") & scores["main"] & scores["seed"].isin(own["seed"])
     known = scores["table"].isin(own["table"]) & scores["contestant"].isin(own["contestant"])
     own = pd.concat([own, scores[minute & known]])
+    contestants = [who for who in TITLES if who in set(own["contestant"])]
     rows = []
     for (budget, metric), part in own.groupby(["budget", "metric"]):
         row: dict[str, Any] = {"budget, s": f"{budget:g}", "score": metric}
         tables = part["table"].nunique()
-        for who in [each for each in TITLES if each in set(own["contestant"])]:
+        for who in contestants:
             mine = part[part["contestant"] == who]["score"]
             absent = f" ({tables - len(mine)} without a model)" if len(mine) < tables else ""
             none = "no model" if (who, budget) in measured else "not measured"
@@ -264,25 +266,21 @@ def curve_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
         }
         found.append({"contestant": TITLES[who], **leads})
     keys = ["table", "metric", "budget"]
-    each = own.pivot_table(index=keys, columns="contestant", values="score")
-    each = each[[who for who in TITLES if who in each]].rename(columns=TITLES).reset_index()
-    each["budget"] = each["budget"].map("{:g} s".format)
-    shown = own[["study", "table", "seed", "budget", "contestant"]].itertuples(index=False)
-    fits = set(map(tuple, shown))
-    seconds: dict[tuple[str, float], list[float]] = {}
-    for line in lines:
-        if tuple(line[key] for key in ("study", "table", "seed", "budget", "contestant")) in fits:
-            pair = line["contestant"], line["budget"]
-            seconds.setdefault(pair, []).append(line.get("seconds", {}).get("fit", np.nan))
-    counts = [
-        {"budget, s": f"{budget:g}", "contestant": TITLES[who],
-         "models": int(wide[who, budget].notna().sum()),
-         "pliant better, equal, worse": outcomes(wide["pliant", budget], wide[who, budget])
-         if who != "pliant" and ("pliant", budget) in wide else "",
-         "median seconds": float(np.median(seconds[who, budget])),
-         "most": float(np.max(seconds[who, budget]))}
-        for who, budget in sorted(wide.columns, key=lambda column: column[1])
-    ]  # fmt: skip
+    by_table = own.pivot_table(index=keys, columns="contestant", values="score")
+    by_table = by_table[contestants].rename(columns=TITLES).reset_index()
+    by_table["budget"] = by_table["budget"].map("{:g} s".format)
+    counts = []
+    for (budget, who), part in own.groupby(["budget", "contestant"]):
+        rival = who != "pliant" and ("pliant", budget) in wide
+        counts.append({
+            "budget, s": f"{budget:g}",
+            "contestant": TITLES[who],
+            "models": len(part),
+            "pliant better, equal, worse":
+                outcomes(wide["pliant", budget], wide[who, budget]) if rival else "",
+            "median seconds": float(part["seconds"].median()),
+            "most": float(part["seconds"].max()),
+        })  # fmt: skip
     return [
         "## The curve",
         "Mean scores over the tables:",
@@ -292,7 +290,7 @@ def curve_section(lines: Sequence[Line], scores: pd.DataFrame) -> list[str]:
         "Mean lead over the longest budget (higher is better, in R2 and minus the log loss):",
         markdown_table(found),
         "Scores of each table:",
-        markdown_table(each.astype(object).where(each.notna(), None).to_dict("records")),
+        markdown_table(by_table.astype(object).where(by_table.notna(), None).to_dict("records")),
     ]
 
 

@@ -88,8 +88,8 @@ def test_whole_numbers_are_labels_unless_the_task_is_regression(kind):
 @pytest.mark.parametrize(
     ("target", "task", "message"),
     [
-        ([0.5, 1.0, 2.0], "classification", "expected class labels, got 0.5 in y at row 0"),
-        (["a", "b", "a"], "regression", "expected y to hold numbers"),
+        ([0.5, 1.0, 2.0], "classification", "expected class labels, got 0.5 in target at row 0"),
+        (["a", "b", "a"], "regression", "expected target to hold numbers"),
         ([0, 0, 0], "regression", "expected target to have a nonzero entry, got only zeros"),
         ([0, 1, 2], "ranking", "expected task in ['classification', 'regression'], got 'ranking'"),
         (np.eye(3), "regression", "expected task=None, as target is no vector, got 'regression'"),
@@ -125,7 +125,7 @@ def test_centred_alignment_ignores_scale_and_constants(seed, scale, shift):
     [
         (np.ones((3, 3)), [0, 1, 1], "expected gram to have a nonzero entry after centring"),
         (np.eye(3), [1, 1, 1], "expected target to have a nonzero entry after centring"),
-        (np.eye(3), [0.0, np.nan, 1.0], "expected class labels, got nan in y at row 1"),
+        (np.eye(3), [0.0, np.nan, 1.0], "expected class labels, got nan in target at row 1"),
         (np.eye(3), [0, 1], "expected target to have the shape of gram, (3, 3), got (2, 2)"),
         (np.eye(3), ["a", 1, "b"], "expected labels of one type, got text and 1"),
     ],

@@ -174,9 +174,9 @@ def _unit(name: str, matrix: Array) -> Array:
 def _target_gram(target: npt.ArrayLike, task: str | None) -> Array:
     """Return the matrix Y for n labels or real numbers, shape (n, n)."""
     if task == "regression" or (task is None and has_fractions(np.asarray(target))):
-        y = _unit("target", check_targets(target))
+        y = _unit("target", check_targets(target, "target"))
         return np.asarray(np.multiply.outer(y, y))
-    classes, codes = np.unique(check_labels(target), return_inverse=True)
+    classes, codes = np.unique(check_labels(target, "target"), return_inverse=True)
     same = codes[:, None] == codes
     return np.where(same, 1.0, -1.0 if classes.size == 2 else 0.0)
 

@@ -410,10 +410,10 @@ def check_vector(name: str, values: npt.ArrayLike, length: int) -> Array:
     return vector
 
 
-def check_targets(y: npt.ArrayLike) -> Array:
+def check_targets(y: npt.ArrayLike, name: str = "y") -> Array:
     """Return real targets of any shape as float64, with absolute values up to `LARGEST`."""
-    targets = _as_numbers(y, "y")
-    check_numbers(targets, "y")
+    targets = _as_numbers(y, name)
+    check_numbers(targets, name)
     return targets
 
 
@@ -436,12 +436,12 @@ def has_fractions(values: npt.NDArray[Any]) -> bool:
     return bool(finite and (values % 1 != 0).any())
 
 
-def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
-    """Return class labels as a vector of one dtype without missing values.
+def check_labels(y: npt.ArrayLike, name: str = "y") -> npt.NDArray[Any]:
+    """Return class labels as a vector of one dtype without missing values; errors say `name`.
 
     Labels of shape (n_samples, 1) become a vector, with scikit-learn's DataConversionWarning.
     """
-    refuse_masked("y", y)
+    refuse_masked(name, y)
     values = np.asarray(y)
     if values.dtype.kind in "US" and not isinstance(y, np.ndarray):
         values = np.asarray(y, dtype=object)  # NumPy converts a mix of text and numbers to text
@@ -450,20 +450,22 @@ def check_labels(y: npt.ArrayLike) -> npt.NDArray[Any]:
 
         values = column_or_1d(values, warn=True)
     if values.ndim != 1 or not len(values):
-        raise ValueError(f"expected y of shape (n_samples,), n_samples >= 1, got {values.shape}")
+        raise ValueError(
+            f"expected {name} of shape (n_samples,), n_samples >= 1, got {values.shape}"
+        )
     if values.dtype.kind == "O":
-        values = convert_labels(values)
+        values = convert_labels(values, name)
     if values.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             wrong = values % 1 != 0  # also True for nan and inf
         if wrong.any():
             place = int(np.argmax(wrong))
-            raise ValueError(f"expected class labels, got {values[place]} in y at row {place}")
+            raise ValueError(f"expected class labels, got {values[place]} in {name} at row {place}")
     return values
 
 
-def convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Convert an object array y to an array of strings or of numbers."""
+def convert_labels(values: npt.NDArray[Any], name: str = "y") -> npt.NDArray[Any]:
+    """Convert labels in an object array to an array of strings or of numbers."""
     others = [value for value in values if not isinstance(value, str)]
     if not others:
         return values.astype(str)
@@ -471,7 +473,7 @@ def convert_labels(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         raise ValueError(f"expected labels of one type, got text and {plain(others[0])!r}")
     if invalid := [value for value in others if not isinstance(value, Real | np.bool_)]:
         got = one_line(plain(invalid[0]))
-        raise ValueError(f"expected y to hold class labels, got {got}: convert them to text")
+        raise ValueError(f"expected {name} to hold class labels, got {got}: convert them to text")
     return np.array(values.tolist())
 
 

@@ -67,7 +67,7 @@ differ in digits from 1 to 9."""
 class TableFormat:
     """Format of a CSV file; options that are None are detected.
 
-    Parquet and LIBSVM files have no `sep`, `encoding`, `header` and `skip`.
+    For Parquet and LIBSVM files, `sep`, `encoding`, `header` and `skip` are refused.
 
     Parameters
     ----------
