@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 Factory = Callable[[bool, int], Any]
 """(classification, seed) -> an unfitted estimator."""
@@ -170,13 +170,14 @@ class _GaussianProcess(BaseEstimator):
 
 def xrfm(classification: bool, seed: int) -> Any:
     """Return xRFM, tuned on a validation set of a fifth of the rows."""
-    return _XRFM(seed=seed)
+    return _XRFM(classification, seed)
 
 
-class _XRFM(RegressorMixin, BaseEstimator):
-    """xRFM with a small grid, on standardised features and target."""
+class _XRFM(BaseEstimator):
+    """xRFM with a small grid, on standardised features and target; classes are 0, 1, ..."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, classification: bool, seed: int) -> None:
+        self.classification = classification
         self.seed = seed
 
     def fit(self, X: Any, y: Any) -> _XRFM:
@@ -187,11 +188,17 @@ class _XRFM(RegressorMixin, BaseEstimator):
 
         torch.set_num_threads(1)
         self.scaler_ = StandardScaler().fit(X)
-        self.mean_, self.scale_ = y.mean(), y.std() or 1.0
-        Z = self.scaler_.transform(X).astype(np.float32)
-        t = ((y - self.mean_) / self.scale_).astype(np.float32)[:, None]
-        parts = train_test_split(Z, t, test_size=0.2, random_state=self.seed)
-        train, held_out, t_train, t_held_out = (torch.tensor(part) for part in parts)
+        if self.classification:
+            t, metric = y.astype(np.int64), "brier"
+        else:
+            self.mean_, self.scale_ = y.mean(), y.std() or 1.0
+            t, metric = ((y - self.mean_) / self.scale_).astype(np.float32)[:, None], "mse"
+        parts = train_test_split(
+            self._scaled(X), t, test_size=0.2, random_state=self.seed,
+            stratify=t if self.classification else None,
+        )  # fmt: skip
+        train, held_out, t_train, t_held_out = (torch.as_tensor(part) for part in parts)
+        truth = np.eye(t.max() + 1)[parts[3]] if self.classification else parts[3]
         self.best_, lowest = None, np.inf
         for bandwidth in (2.0, 10.0, 40.0):
             for reg in (1e-3, 1e-1):
@@ -199,19 +206,23 @@ class _XRFM(RegressorMixin, BaseEstimator):
                     "model": {"kernel": "l2_high_dim", "bandwidth": bandwidth, "exponent": 1.0},
                     "fit": {"reg": reg, "iters": 5, "early_stop_rfm": True},
                 }
-                model = xRFM(settings, device="cpu", tuning_metric="mse", verbose=False)
+                model = xRFM(settings, device="cpu", tuning_metric=metric, verbose=False)
                 model.fit(train, t_train, held_out, t_held_out)
-                predicted = np.asarray(model.predict(held_out)).ravel()
-                loss = float(((predicted - np.asarray(t_held_out).ravel()) ** 2).mean())
+                values = model.predict_proba if self.classification else model.predict
+                loss = float(((np.asarray(values(held_out)) - truth) ** 2).sum(axis=1).mean())
                 if loss < lowest:
                     self.best_, lowest = model, loss
         return self
 
-    def predict(self, X: Any) -> Any:
-        import torch
+    def _scaled(self, X: Any) -> Any:
+        return self.scaler_.transform(X).astype(np.float32)
 
-        Z = torch.tensor(self.scaler_.transform(X).astype(np.float32))
-        return np.asarray(self.best_.predict(Z)).ravel() * self.scale_ + self.mean_
+    def predict(self, X: Any) -> Any:
+        predicted = np.asarray(self.best_.predict(self._scaled(X))).ravel()
+        return predicted if self.classification else predicted * self.scale_ + self.mean_
+
+    def predict_proba(self, X: Any) -> Any:
+        return self.best_.predict_proba(self._scaled(X))
 
 
 CONTESTANTS: dict[str, Factory] = {
@@ -263,9 +274,6 @@ BY_DEFAULT: dict[str, tuple[str, ...]] = {
 }
 """Contestants of the sections; the first three of the rivals need a package each, xRFM its own, and
 the TD variants pytabkit."""
-
-ONLY = {"xrfm": "regression"}
-"""Contestants that support only one task."""
 
 NATIVE = (
     "catboost", "lightgbm", "xgboost", "hist_boosting", "realmlp_td", "catboost_td", "lightgbm_td",
