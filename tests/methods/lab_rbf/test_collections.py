@@ -399,10 +399,11 @@ def test_missing_dask_is_named(monkeypatch):
 def test_equal_weights_are_no_weights(model, sampled):
     y = Y if isinstance(model, LABRBFRegressor) else LABELS
     data, targets = partition(X, 500), partition(y, 500)
-    expected = clone(model).fit(data, targets).predict(NEW)
+    plain = clone(model).fit(data, targets)
     weights = partition(np.full(900, 2.5), 500)
     fitted = clone(model).fit(data, targets, sample_weight=weights)
-    np.testing.assert_array_equal(fitted.predict(NEW), expected)
+    np.testing.assert_array_equal(fitted.predict(NEW), plain.predict(NEW))
+    np.testing.assert_allclose(fitted.alpha_, 2.5 * plain.alpha_, rtol=1e-12)
     ones, halves = (np.where(np.arange(900) % 3, w, 0.0) for w in (1.0, 0.5))
     one, half = (
         clone(model).fit(data, targets, sample_weight=partition(w, 500)).predict(NEW)

@@ -965,12 +965,13 @@ def test_refit_regressors_have_the_new_rows_as_centres(force, monkeypatch, metri
         np.testing.assert_allclose(member.expand(NEW), expected, rtol=0, atol=1e-9)
 
 
-def test_a_refit_to_the_same_rows_changes_nothing(force):
+@pytest.mark.parametrize("weights", [WEIGHTS, np.full(len(X), 3.0)], ids=["unlike", "equal"])
+def test_a_refit_to_the_same_rows_changes_nothing(force, weights):
     for learner, y in ((regress, TWO), (classify, CLASSES)):
         force(CHOICES[3])
-        model = learner().fit(X, y, WEIGHTS)
+        model = learner().fit(X, y, weights)
         before = [member.expand(NEW) for member in model.members_]
-        model.refit_coefficients(X, y, WEIGHTS)
+        model.refit_coefficients(X, y, weights)
         for member, expected in zip(model.members_, before, strict=True):
             atol = 1e-9 * np.abs(expected).max()
             np.testing.assert_allclose(member.expand(NEW), expected, rtol=0, atol=atol)

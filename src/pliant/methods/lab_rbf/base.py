@@ -338,6 +338,8 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         bases = [fit.basis for fit in fits] + ([] if dense is None else dense.bases)
         samples = [fit.split.final[: constants.SLOPE_ROWS] for fit in fits]
         samples += [samples[0][: constants.DENSE_SLOPE_ROWS]] * (len(bases) - len(fits))
+        # Weights w and penalties w alpha have the coefficients of no weights and penalties alpha.
+        bases = [replace(basis, alpha_=table.row_weight * basis.alpha_) for basis in bases]
         members = [
             LABRBFMember.build(basis, each, table.points(some))
             for basis, each, some in zip(bases, coefficients, samples, strict=True)
@@ -349,16 +351,20 @@ class BaseLABRBF(CallbackSupport, NestedSettings, LABRBFModel):
         self._store(table, members, weights)
 
     def _widened(self, table: Table) -> list[LABRBFMember]:
-        """Return the members with limits that contain the rows of a new table."""
+        """Return the members for the weights and with limits that contain the rows of a table."""
         (low, high), new = self.limits_, feature_limits(table)
         limits = np.stack([np.minimum(low, new[0]), np.maximum(high, new[1])])
-        return [replace(member, limits_=limits) for member in self.members_]
+        return [
+            replace(member, limits_=limits, alpha_=member.alpha_ / table.row_weight)
+            for member in self.members_
+        ]
 
     def _store_refit(
         self, table: Table, bases: Sequence[LearnedBasis], coefficients: list[Coefficients]
     ) -> None:
         """Store the members with new coefficients."""
         points = table.points(np.arange(len(table))[:: max(1, len(table) // constants.SLOPE_ROWS)])
+        bases = [replace(basis, alpha_=table.row_weight * basis.alpha_) for basis in bases]
         solved, self._held_out = zip(bases, coefficients, strict=True), None
         few = points[:: max(1, len(points) // constants.DENSE_SLOPE_ROWS)]
         self.members_ = [

@@ -202,7 +202,7 @@ class LABRBFClassifier(ClassifierMixin, BaseLABRBF):
             partial(self._encode_arrays, refit=refit),
             seed=self.random_state,
             encoder=self._label_encoder,
-            relative=self.alpha == "auto" and not refit,
+            relative=self.alpha == "auto",
             balanced=self.class_weight == "balanced",
         )[0]
 

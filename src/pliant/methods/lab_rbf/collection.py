@@ -72,6 +72,7 @@ class DrawnSample(NamedTuple):
     sample: DaskSample
     rows: DaskRows
     encode: Encode
+    row_weight: float
 
     @property
     def arrays(self) -> tuple[Any, npt.NDArray[Any], Array | None]:
@@ -112,6 +113,7 @@ class DrawnSample(NamedTuple):
             numbers[table.numbers],
             table.weights,
             table.unit,
+            self.row_weight,
             all_rows=self.rows,
             ranges=feature_range,
             targets=targets,
@@ -162,9 +164,11 @@ def draw_sample(
     """
     labelled = encoder is not None
     rows = DaskRows.from_collection(X, y, sample_weight, labelled=labelled)
+    row_weight = 1.0
     if relative and rows.weights is not None:
         positive = rows.weights > 0
         if (rows.weights[positive] == rows.weights.max()).all():
+            row_weight = float(rows.weights.max())
             weights, lazy = None, None
             if not positive.all():
                 weights = positive.astype(np.float64)
@@ -173,7 +177,7 @@ def draw_sample(
     used = rows.y if rows.weights is None else rows.y[rows.weights > 0]
     encode = encoder(np.unique(used)) if encoder is not None else _as_matrix
     numbers = rows.draw(SAMPLE_ROWS, check_random_state(seed), labelled=labelled)
-    return DrawnSample(rows.take(numbers, _feature_range), rows, encode)
+    return DrawnSample(rows.take(numbers, _feature_range), rows, encode, row_weight)
 
 
 def _as_matrix(y: npt.NDArray[Any]) -> Array:

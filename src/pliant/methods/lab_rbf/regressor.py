@@ -222,8 +222,9 @@ class LABRBFRegressor(RegressionModel, BaseLABRBF):
         self
         """
         check_is_fitted(self)
-        encode = partial(self._encode_arrays, refit=True)
-        table, _ = build_table(X, y, sample_weight, encode, seed=self.random_state)
+        encode, seed = partial(self._encode_arrays, refit=True), self.random_state
+        relative = self.alpha == "auto"
+        table, _ = build_table(X, y, sample_weight, encode, seed=seed, relative=relative)
         self.target_low_, self.target_high_ = table.target_range
         if self.error_model_ is not None and self.error_model_.exact:
             self.error_model_ = None

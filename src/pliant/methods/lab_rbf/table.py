@@ -32,6 +32,7 @@ class Table:
     numbers: Indices  # row numbers in the user's data
     weights: Array | None = None  # None if all are 1
     unit: Array | None = None  # shape (q,)
+    row_weight: float = 1.0  # that of each row, if equal weights were left out
 
     @classmethod
     def from_arrays(cls, X: Array, Y: Array, sample_weight: npt.ArrayLike | None) -> Table:
@@ -48,10 +49,11 @@ class Table:
         return cls(X, Y, rows, weights)
 
     def without_equal_weights(self) -> Self:
-        """Return the table without weights if all are equal."""
+        """Return the table without weights if all are equal; `row_weight` is then their value."""
         weights = self.weights
-        equal = weights is not None and bool((weights == weights[0]).all())
-        return replace(self, weights=None) if equal else self
+        if weights is None or (weights != weights[0]).any():
+            return self
+        return replace(self, weights=None, row_weight=float(weights[0]))
 
     def __len__(self) -> int:
         return len(self.X)
