@@ -227,6 +227,10 @@ def page(lines: Sequence[Line], head: Mapping[str, Any]) -> str:
                 "score": score,
                 "tables": len({line["table"] for line in own}),
                 "mean regret": float(np.mean([item[2] for item in found])),
+                "median": float(np.median([item[2] for item in found])),
+                "blend worse, equal, better": ", ".join(
+                    str(sum(np.sign(round(item[2], 9)) == s for item in found)) for s in (1, 0, -1)
+                ),
                 "bound": bound,
                 "largest": most[2],
                 "bound of each": bound_each,

@@ -34,10 +34,27 @@ def test_a_minute_counts_tables_by_their_means():
         for seed, shift in ((100, 0.0), (101, 0.02))
     ]
     lines = [each | {"seconds": {"fit": 30.0 + each["seed"]}} for each in lines]
+    alone = [
+        line("idle", "fit", each["scores"]["R2"] - 0.01, seed=each["seed"])
+        | {"seconds": {"fit": 1.0}}
+        for each in lines
+        if each["contestant"] == "pliant" and "R2" in each["scores"]
+    ]
+    with_fit = "\n".join(budgets.idle_section(lines + alone, budgets.frame_of(lines + alone)))
+    assert "Compared with no budget, 1 gains and 0 losses are larger than .005." in with_fit
+    assert rows_of(with_fit, "AutoGluon good")[0][4] == "1, 0, 0"
     text = "\n".join(budgets.idle_section(lines, budgets.frame_of(lines)))
     assert "2 tables, 2 splits" in text
     assert "ahead of the best preset of AutoGluon on 1 tables" in text
-    assert rows_of(text, "AutoGluon good")[0][2:] == ["2, 0, 0", "4, 0, 0", "130.500", "131.000"]
+    assert rows_of(text, "AutoGluon good")[0][2:] == [
+        "2, 0, 0",
+        "4, 0, 0",
+        "",
+        "130.500",
+        "131.000",
+    ]
+    assert ["R2", "AutoGluon best", "1", "2.000", "1, 0, 0"] in rows_of(text, "R2")
+    assert ["log loss", "AutoGluon best", "1", "1.000", "0, 0, 1"] in rows_of(text, "log loss")
     assert rows_of(text, "AutoGluon best")[0][2:4] == ["1, 0, 1", "2, 0, 2"]
     assert float(rows_of(text, "pliant")[0][1]) == 1.5
     assert "0.810" in rows_of(text, "one")[0]
@@ -59,16 +76,21 @@ def test_a_busy_computer_is_compared_with_no_budget():
 
 
 def test_the_curve_has_a_row_for_each_budget_and_says_where_no_model_was():
-    lines = [line("curve", "pliant", score, budget=b) for b, score in ((5.0, 0.7), (60.0, 0.8))]
-    lines += [line("curve", "pliant", 0.8, budget=180.0), line("curve", "flaml", 0.6, budget=60.0)]
+    alone, blend = {"contents": {"lab-rbf": 1.0}}, {"contents": {"lab-rbf": 0.6, "svm": 0.4}}
+    lines = [line("curve", "pliant", 0.7, budget=5.0, **alone)]
+    lines += [line("curve", "pliant", 0.8, budget=b, **blend) for b in (60.0, 180.0)]
+    lines += [line("idle", "fit", 0.75, budget=0.0), line("curve", "flaml", 0.6, budget=60.0)]
     lines[-1]["seconds"] = {"fit": 70.0}
     failed = {"study": "curve", "table": "one", "seed": 100, "contestant": "flaml", "error": "none"}
     lines += [failed | {"budget": 5.0}]
     text = "\n".join(budgets.curve_section(lines, budgets.frame_of(lines)))
-    assert rows_of(text, "5")[0] == ["5", "R2", "0.7000", "no model"]
-    assert rows_of(text, "180")[0] == ["180", "R2", "0.8000", "not measured"]
-    assert rows_of(text, "60")[0] == ["60", "R2", "0.8000", "0.6000"]
-    assert ["60", "FLAML", "1", "1, 0, 0", "70.000", "70.000"] in rows_of(text, "60")
+    assert rows_of(text, "5")[0] == ["5", "R2", "0.700", "no model"]
+    assert rows_of(text, "180")[0] == ["180", "R2", "0.800", "not measured"]
+    assert rows_of(text, "60")[0] == ["60", "R2", "0.800", "0.600"]
+    assert rows_of(text, "none")[0][:3] == ["none", "R2", "0.750"]
+    assert ["60", "FLAML", "1", "–", "1, 0, 0", "70.000", "70.000"] in rows_of(text, "60")
+    assert [row[3] for row in rows_of(text, "5") if row[1] == "pliant"] == ["1"]
+    assert [row[3] for row in rows_of(text, "60") if row[1] == "pliant"] == ["0"]
     assert rows_of(text, "pliant")[0][1:] == ["-0.100", "0.000", "0.000"]
 
 
