@@ -1,7 +1,8 @@
 """The numbers of the README, the documentation and the changelog, with their sources.
 
-``python -m benchmarks.claims`` prints the share of the numbers of each page that have a source,
-and the others.
+``python -m benchmarks.claims`` prints how many numbers of each page are read from a source or
+stated, those without either, and phrases that the page should have. ``python -m benchmarks.claims
+README.md`` also lists each phrase with its sources, and the date and command of their records.
 
 docs/numbers/claims.toml has the phrases of each page (or of several, separated by ", "):
 
@@ -26,6 +27,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -268,20 +270,64 @@ def pages() -> list[str]:
     return ["README.md", "CHANGELOG.md", *names]
 
 
-def main() -> None:
-    """Print the share of each page, and its numbers without a source."""
-    groups: dict[str, list[int]] = {}
-    for page in pages():
+def without_phrase(page: str) -> list[str]:
+    """Return the phrases that a page should have, and has not."""
+    text = plain((ROOT / page).read_text("utf-8"))
+    return [each for each in map(phrase, claims(page)) if each not in text]
+
+
+def record(source: Sequence[str]) -> str:
+    """Describe a source, with the date and the command of its record if it has one."""
+    kind, *place, _ = source
+    if kind == "papers":
+        found = ROOT / "papers" / "results" / f"{place[0]}.json"
+        head = {"command": f"python -m papers run {place[0]}"} | json.loads(
+            found.read_text("utf-8")
+        )
+        return f"papers/results/{found.name}, {', '.join(filter(None, place[1:]))}; {_when(head)}"
+    if kind == "text":
+        kind, *place = place
+    found = ROOT / kind
+    if found.suffix == ".csv":
+        records = json.loads(found.with_name("records.json").read_text("utf-8"))
+        return f"{kind}, {', '.join(place)}; {_when(records[found.stem])}"
+    if found.with_suffix(".json").exists():
+        head = json.loads(found.with_suffix(".json").read_text("utf-8"))
+        return f"{kind}, {', '.join(place)}; {_when(head)}"
+    return f"{kind}, {', '.join(place)}"
+
+
+def _when(head: dict[str, Any]) -> str:
+    return "; ".join(str(head[name]) for name in ("date", "command") if name in head)
+
+
+def main(chosen: Sequence[str]) -> int:
+    """Print the shares of the pages and what they lack; return 1 if they lack something."""
+    if unknown := [page for page in chosen if page not in pages()]:
+        print(f"expected pages of {', '.join(pages())}, got {unknown[0]!r}", file=sys.stderr)
+        return 2
+    failed = False
+    for page in chosen or pages():
         missing, total = without_source(page)
-        group = groups.setdefault("docs" if "/" in page else page, [0, 0])
-        group[0] += total - len(missing)
-        group[1] += total
-        print(f"{page}: {total - len(missing)} of {total} numbers have a source")
-        for each in missing:
-            print("  no source:", " ".join(each.split()))
-    for name, (known, total) in groups.items():
-        print(f"{name}: {known} of {total}, {100 * known / max(total, 1):.0f} %")
+        stated = sum(
+            len(NUMBER.findall(plain(sentences(claim["text"]))))
+            for claim in claims(page)
+            if len(claim) == 1
+        )
+        absent = without_phrase(page)
+        failed |= bool(missing or absent)
+        read = total - len(missing) - stated
+        print(f"{page}: of {total} numbers, {read} are read and {stated} stated")
+        for text in absent:
+            print(f"  expected, not found: {text}")
+        for text in missing:
+            print(f"  no source: {' '.join(text.split())}")
+        for claim in claims(page) if chosen else ():
+            print(f"\n  {phrase(claim)}")
+            for source in dict.fromkeys(record(claim[name]) for name in claim if name != "text"):
+                print(f"    {source}")
+    return int(failed)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

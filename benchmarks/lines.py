@@ -53,14 +53,20 @@ def extend(
     path: Path, keys: Iterable[Mapping[str, Any]], measure: Callable[..., Mapping[str, Any]]
 ) -> None:
     """Measure the keys (such as method, table, seed) missing from the file; add their lines."""
-    lines = read(path)
-    for key in keys:
-        if any(line.items() >= key.items() for line in lines):
-            continue
-        line = {**key, **rounded(dict(measure(**key)))}
+    lines, wanted = read(path), list(keys)
+    missing = [key for key in wanted if not any(line.items() >= key.items() for line in lines)]
+    if known := len(wanted) - len(missing):
+        print(f"{known} of {len(wanted)} results are in {path}, and are not measured again")
+    for number, key in enumerate(missing, start=1):
+        told = ", ".join(str(value) for value in key.values())
+        try:
+            line = {**key, **rounded(dict(measure(**key)))}
+        except Exception as error:
+            error.add_note(f"in the measurement of {told}")
+            raise
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, allow_nan=False) + "\n")
-        print(", ".join(str(value) for value in key.values()), flush=True)
+        print(f"{number} of {len(missing)}: {told}", flush=True)
 
 
 def rounded(value: Any, digits: int = 6) -> Any:

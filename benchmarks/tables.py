@@ -4,6 +4,7 @@
     python -m benchmarks.tables fresh --data DIR         # the tables of the README, hours
     python -m benchmarks.tables older --data DIR         # 32 smaller tables
 
+DIR has a folder ``fresh`` with MANIFEST.json and the tables, or files NAME.csv.gz for ``older``.
 Each command measures the missing cells, adds a line of JSON for each to a file, and writes the
 page: an interrupted run continues. ``--contestants`` selects methods: names of this folder, or
 ``module:function`` for your own; ``--page`` writes the page without measuring; ``--keep`` adds the
@@ -69,7 +70,7 @@ TRAIN_SHARE, MOST_TRAIN, MOST_TEST = 0.7, 3000, 5000
 FIRST_SPLIT, FEW_ROWS, MANY_CELLS, FEW_CELLS = 100, 1000, 5, 3
 """First seed of the splits; five splits with five seeds each up to FEW_ROWS rows, three above."""
 
-DRAWS = 2000
+DRAWS = 20_000
 """Bootstrap samples of an interval: tables, and splits of each table, with replacement."""
 
 SECTIONS: dict[str, dict[str, Any]] = tomllib.loads(
@@ -177,13 +178,20 @@ def measure(
     section: str, label: str, table: str, split_seed: int, seed: int, folder: Path | None
 ) -> dict[str, Any]:
     """Return the scores of one fit, and its processor seconds."""
-    parts = split(section, table, split_seed, folder, native=label in NATIVE)
+    make = factory(label)
+    native = getattr(make, "native", label in NATIVE)
+    parts = split(section, table, split_seed, folder, native=native)
     train, y_train, test, y_test = parts
     sizes = {"trained": len(train), "tested": len(test)}
     if len(train) > MOST_ROWS.get(label, len(train)):
         return {**sizes, "score": None}
     classification = task_of(section, table) == "classification"
-    model = factory(label)(classification, seed)
+    model = make(classification, seed)
+    if missing := [name for name in needed(classification) if not hasattr(model, name)]:
+        kind = "classification" if classification else "regression"
+        raise TypeError(
+            f"expected {', '.join(missing)} for {kind}, got {type(model).__name__} without it"
+        )
     began = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -200,6 +208,11 @@ def measure(
     return {**sizes, **scores, "fit_s": seconds}
 
 
+def needed(classification: bool) -> tuple[str, ...]:
+    """Return the methods of an estimator that the comparison calls."""
+    return ("fit", "predict", *(["predict_proba"] if classification else []))
+
+
 def factory(label: str) -> Callable[[bool, int], Any]:
     """Return the function that makes a contestant: of this folder, or ``module:function``."""
     if label in CONTESTANTS:
@@ -209,7 +222,13 @@ def factory(label: str) -> Callable[[bool, int], Any]:
         raise ValueError(
             f"expected one of {sorted(CONTESTANTS)}, or module:function, got {label!r}"
         )
-    made: Callable[[bool, int], Any] = getattr(importlib.import_module(module), function)
+    try:
+        made: Callable[[bool, int], Any] = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"expected module:function to import, got {label!r}: {error}; PYTHONPATH must have the "
+            "folder of the module, whose name is without .py"
+        ) from error
     return made
 
 
@@ -227,9 +246,10 @@ def cells(
 ) -> Iterator[dict[str, Any]]:
     """Yield the keys of the cells: all splits with the first seed, then with the second, ..."""
     rows = {name: len(split(section, name, FIRST_SPLIT, folder, native=True)[0]) for name in names}
+    single = {label: getattr(factory(label), "one_seed", label in ONE_SEED) for label in labels}
     for seed, k, name, label in product(range(MANY_CELLS), range(MANY_CELLS), names, labels):
         count = MANY_CELLS if rows[name] <= FEW_ROWS else FEW_CELLS
-        if k < count and seed < (1 if label in ONE_SEED else count):
+        if k < count and seed < (1 if single[label] else count):
             yield {"label": label, "table": name, "split": FIRST_SPLIT + k, "seed": seed}
 
 
@@ -342,7 +362,7 @@ def standings(rows: pd.DataFrame, task: str, tables: Sequence[str]) -> list[dict
             line["median lead"] = float((pair[OURS] - pair[label]).astype(float).median())
             lead = drawn(common)
             line["interval of the lead"] = interval((lead[..., 0] - lead[..., 1]).mean(axis=1), 3)
-        line["seconds"] = float(counted.groupby("table")["fit_s"].mean().mean())
+        line["seconds"] = float(counted.groupby("table")["fit_s"].median().median())
         lines.append(line)
     if task == "classification":
         _add_log_loss(lines, rows, tables, list(each))
@@ -414,8 +434,13 @@ def to_markdown(section: str, rows: pd.DataFrame, report: Mapping[str, Any]) -> 
         parts += [f"## {task.capitalize()}\n", markdown_table(lines, columns)]
         measured = [name for name in tables if name in set(rows["table"])]
         count = sum(line["mean rank"] is not None for line in lines)
+        unranked = [
+            f"{line['method']} is not ranked: it was measured on {line['tables']} of them."
+            for line in lines
+            if line["mean rank"] is None
+        ]
         parts += [
-            f"{count} methods are ranked, on {len(measured)} tables.",
+            " ".join([f"{count} methods are ranked, on {len(measured)} tables.", *unranked]),
             behind(rows, task, measured),
         ]
         parts += part_of(rows, task, measured, "gaussian_process")
@@ -432,15 +457,15 @@ def to_markdown(section: str, rows: pd.DataFrame, report: Mapping[str, Any]) -> 
 PROTOCOL = f"""
 Each split uses 70 % of the rows for training, at most {MOST_TRAIN}, and at most {MOST_TEST} for
 testing: up to {FEW_ROWS} training rows {MANY_CELLS} splits with {MANY_CELLS} seeds of the model
-each, above {FEW_CELLS} of both. Methods without random draws have one seed, and those with stored
-results of one seed say so. Scores are means over seeds, then over the splits that all methods have
-which were measured on all tables. Mean ranks are among these methods, 1 the best; tables with more
-rows are cut and have a separate column. Intervals (95 %) are bootstrap intervals over tables and
-splits. *Equal* counts exact ties; accuracies are compared as counts of rows. The *lead* is
+each, above {FEW_CELLS} of both. Methods without random draws have one seed; the column of seeds has
+the least and the largest number. Scores are means over seeds, then over the splits that all methods
+have which were measured on all tables. Mean ranks are among these methods, 1 the best; tables with
+more rows are cut and have a separate column. Intervals (95 %) are bootstrap intervals over tables
+and splits. *Equal* counts exact ties; accuracies are compared as counts of rows. The *lead* is
 LAB-RBF's mean score less that of the method, on the same splits; the *sd of the seed* is the
-standard deviation over the seeds of one fit, pooled over tables and splits with several seeds,
-which are few small tables for most methods. Seconds are processor time of one fit with BLAS on one
-thread, means over tables, from several computers: compare orders of magnitude only."""
+standard deviation over the seeds of one fit, pooled over tables and splits with several seeds.
+Seconds are processor time of one fit with BLAS on one thread, medians over the fits to a table and
+over the tables, from several computers with other work: compare orders of magnitude only."""
 
 
 def draw(section: str, rows: pd.DataFrame, path: Path) -> None:
@@ -488,7 +513,10 @@ def write_page(section: str, lines: Path, out: Path) -> Path:
     new = read(lines)
     rows = pd.DataFrame([*old, *new], columns=FIELDS).drop_duplicates(KEY, keep="last")
     rows = rows.sort_values(KEY)
-    head |= provenance() | {"command": f"python -m benchmarks.tables {section}"} if new else {}
+    if new:  # the versions of packages that are not here are those of the stored cells
+        known = head.get("machine", {}).get("packages", {})
+        head |= provenance() | {"command": f"python -m benchmarks.tables {section}"}
+        head["machine"]["packages"] = known | head["machine"]["packages"]
     kept = rows.astype(object).where(rows.notna(), None).to_numpy().tolist()
     path = out / f"{name}.json"
     write_json(path, head, results=kept)
@@ -500,30 +528,74 @@ def write_page(section: str, lines: Path, out: Path) -> Path:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Measure the missing cells of a section, and write its page."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables")
-    parser.add_argument("section", choices=SECTIONS)
-    parser.add_argument("--lines", type=Path, help="file of measured cells, extended by each run")
-    parser.add_argument("--data", type=Path, default=os.environ.get("PLIANT_DATA"))
-    parser.add_argument("--contestants", default="", help="names, or module:function")
-    parser.add_argument("--tables", default="", help="some tables of the section")
-    parser.add_argument("--page", action="store_true", help="write the page without measuring")
-    parser.add_argument("--keep", action="store_true", help="add the cells to the stored results")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.tables", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add = parser.add_argument
+    add("section", choices=SECTIONS)
+    add(
+        "--lines", type=Path, metavar="FILE", help="measured cells; by default in benchmarks/output"
+    )
+    add("--data", type=Path, metavar="DIR", default=os.environ.get("PLIANT_DATA"),
+        help="folder of the tables; not needed for small")  # fmt: skip
+    add("--contestants", default="", metavar="A,B", help="names, or module:function")
+    add("--tables", default="", metavar="A,B", help="measure only these tables of the section")
+    add("--page", action="store_true", help="write the page without measuring")
+    add("--keep", action="store_true", help="add the cells to the stored results in the repository")
     given = parser.parse_args(words)
     section, output = given.section, ROOT / "benchmarks" / "output"
     lines = given.lines or output / f"tables-{section}.jsonl"
-    labels = [name for name in given.contestants.split(",") if name] or BY_DEFAULT[section]
+    labels = names_of(given.contestants) or list(BY_DEFAULT[section])
     tables = [name for task in METRICS for name in SECTIONS[section][task]["report"]]
-    chosen = [name for name in given.tables.split(",") if name] or tables
+    chosen = names_of(given.tables) or tables
+    if unknown := [name for name in chosen if name not in tables]:
+        parser.error(f"argument --tables: expected some of {', '.join(tables)}, got {unknown[0]!r}")
+    try:
+        for label in labels:
+            factory(label)
+        if not given.page:
+            check_data(section, chosen, given.data)
+    except ValueError as error:
+        parser.error(str(error))
     if not given.page:
-        if section != "small" and given.data is None:
-            parser.error("expected --data DIR or the variable PLIANT_DATA")
         lines.parent.mkdir(parents=True, exist_ok=True)
 
         def one(label: str, table: str, split: int, seed: int) -> dict[str, Any]:
             return measure(section, label, table, split, seed, given.data)
 
-        extend(lines, cells(section, labels, chosen, given.data), one)
+        try:
+            extend(lines, cells(section, labels, chosen, given.data), one)
+        except KeyboardInterrupt:
+            parser.exit(
+                130, f"Interrupted; the results are in {lines}: the same command continues\n"
+            )
     print(f"Written: {write_page(section, lines, RESULTS if given.keep else output)}")
+
+
+def names_of(text: str) -> list[str]:
+    """Return the names of a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def check_data(section: str, names: Sequence[str], folder: Path | None) -> None:
+    """Raise ValueError if the folder of data lacks a table."""
+    if section == "small":
+        return
+    if folder is None:
+        raise ValueError("expected --data DIR or the variable PLIANT_DATA")
+    if section == "fresh":
+        manifest = folder / raw_tables.FOLDER / "MANIFEST.json"
+        if not manifest.exists():
+            raise ValueError(
+                f"argument --data: expected a folder with {manifest.relative_to(folder)}, "
+                f"got {str(folder)!r}"
+            )
+        known = raw_tables.manifest(folder)
+        absent = [name for name in names if name not in known]
+    else:
+        files = [name for name in names if name not in BUILT_IN]
+        absent = [name for name in files if not (folder / f"{name}.csv.gz").exists()]
+    if absent:
+        raise ValueError(f"argument --data: expected a table {absent[0]!r} in {str(folder)!r}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_info
+
 PACKAGES = (
     "pliant", "numpy", "scipy", "scikit-learn", "numba", "joblib", "pandas", "catboost", "lightgbm",
     "xgboost", "xrfm", "pytabkit", "torch",
@@ -19,13 +21,16 @@ PACKAGES = (
 
 
 def describe_machine() -> dict[str, Any]:
-    """Return processor, cores, memory, system, Python and package versions."""
+    """Return processor, cores, memory, system, Python, kernels of BLAS, and package versions."""
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "memory_gib": _memory_gib(),
         "system": _system(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "blas": sorted(
+            {each["architecture"] for each in threadpool_info() if "architecture" in each}
+        ),
         "packages": {name: found for name in PACKAGES if (found := _version(name))},
     }
 
@@ -42,10 +47,11 @@ def computer(report: Mapping[str, Any]) -> str:
     """Describe the computer, the packages, the date and the command of a report."""
     machine, load = report["machine"], report["load_average"]
     packages = ", ".join(f"{name} {v}" for name, v in machine["packages"].items() if v)
+    blas = f"BLAS kernels {', '.join(machine['blas'])}, " if machine.get("blas") else ""
     command = f" Command: `{report['command']}`." if "command" in report else ""
     return (
         f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, "
-        f"{machine['python']}, {packages}; load average at the start "
+        f"{machine['python']}, {blas}{packages}; load average at the start "
         f"{'unknown' if load is None else load[0]}; {report['date']}.{command}"
     )
 

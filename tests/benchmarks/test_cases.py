@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from fractions import Fraction
 
@@ -14,7 +15,7 @@ from sklearn.datasets import load_iris
 from benchmarks import budgets, intervals, mkl, regret, relevance, tables
 from benchmarks.__main__ import RESULTS
 from benchmarks.harness.report import to_markdown
-from benchmarks.lines import extend, read
+from benchmarks.lines import extend, provenance, read
 from benchmarks.registry import BENCHMARKS
 from tests.benchmarks.computed import computed
 
@@ -137,7 +138,7 @@ def test_a_fit_on_a_table_counts_right_classes(label):
     assert 0 < line["log_loss"] < 0.7
 
 
-def test_the_method_of_the_documentation_runs_by_name(tmp_path, monkeypatch):
+def test_the_method_of_the_documentation_runs_by_name(tmp_path, monkeypatch, capsys):
     """docs/how_to_compare.rst: ten lines of another folder are a contestant."""
     page = (RESULTS.parents[1] / "docs" / "how_to_compare.rst").read_text("utf-8")
     block = page.partition(":caption: mine.py\n")[2].partition("\nStart the")[0]
@@ -150,8 +151,56 @@ def test_the_method_of_the_documentation_runs_by_name(tmp_path, monkeypatch):
     tables.main(["small", *words])
     assert len(read(lines)) == 25
     assert (tmp_path / "benchmarks" / "output" / "tables-small.md").exists()
+    tables.main(["small", *words])
+    assert "25 of 25 results are in" in capsys.readouterr().out
     with pytest.raises(ValueError, match=r"expected one of .*, or module:function, got 'mine'"):
         tables.factory("mine")
+
+
+def test_a_method_tells_what_it_gets_and_needs(tmp_path, monkeypatch):
+    (tmp_path / "bad.py").write_text(
+        "from sklearn.linear_model import Ridge\n\n\n"
+        "def ridge(classification, seed):\n    return Ridge()\n\n\n"
+        "ridge.one_seed = True\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    keys = list(tables.cells("small", ["bad:ridge"], ["iris_flowers"], None))
+    assert [key["seed"] for key in keys] == [0] * 5
+    with pytest.raises(
+        TypeError, match="expected predict_proba for classification, got Ridge"
+    ) as e:
+        extend(tmp_path / "lines", keys, lambda **key: tables.measure(
+            "small", key["label"], key["table"], key["split"], key["seed"], None))  # fmt: skip
+    assert e.value.__notes__ == ["in the measurement of bad:ridge, iris_flowers, 100, 0"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["small", "--tables", "iris, irisch"], "--tables: expected some of diabetes, .*'iris'"),
+        (["small", "--contestants", "absent:x"], "expected module:function to import, got 'absent"),
+        (["fresh"], "expected --data DIR or the variable PLIANT_DATA"),
+        (
+            ["fresh", "--data", "nowhere"],
+            "expected a folder with fresh/MANIFEST.json, got 'nowhere'",
+        ),
+        (["older", "--data", "nowhere"], "expected a table 'airfoil' in 'nowhere'"),
+    ],
+)
+def test_wrong_words_of_the_comparison_are_named(words, message, capsys, monkeypatch):
+    monkeypatch.delenv("PLIANT_DATA", raising=False)
+    with pytest.raises(SystemExit):
+        tables.main(words)
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_method_without_a_rank_is_named():
+    cells = [*cells_of([[80], [60], [70]], "lab_rbf"), *cells_of([[70], [65], [60]], "svm")]
+    for cell in cells:
+        cell["table"] = ["iris_flowers", "breast_cancer", "wine_cultivars"][int(cell["table"][-1])]
+    rows = pd.DataFrame([*cells, cells[0] | {"label": "mine"}], columns=tables.FIELDS)
+    page = tables.to_markdown("small", rows, {"machine": None} | provenance())
+    assert "2 methods are ranked, on 3 tables. mine is not ranked: it was measured on 1 of" in page
 
 
 def cells_of(counts, label, tested=100, losses=None):

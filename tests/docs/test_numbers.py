@@ -12,9 +12,7 @@ PAGES = claims.pages()
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_has_the_numbers_of_its_records(page):
-    text = claims.plain((claims.ROOT / page).read_text("utf-8"))
-    missing = [claims.phrase(claim) for claim in claims.claims(page)]
-    assert [phrase for phrase in missing if phrase not in text] == []
+    assert claims.without_phrase(page) == []
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -60,3 +58,22 @@ def test_a_wrong_number_and_a_number_without_source_are_found(tmp_path, monkeypa
     assert len(claims.without_source("page.md")[0]) == 4  # a part of a number is no number
     with pytest.raises(KeyError, match="expected one row 'z'"):
         claims.cell("table.md", "z", "b")
+
+
+def test_the_sources_of_a_page_have_date_and_command(capsys):
+    assert claims.main(["README.md"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"of \d+ numbers, \d+ are read and \d+ stated", out)
+    assert re.search(r"docs/numbers/example.csv, mean, LAB-RBF; 20\d\d-.* numbers example", out)
+    assert re.search(r"results/tables.md, ## Regression > CatBoost, its lead; 20\d\d.* fresh", out)
+
+
+def test_a_wrong_number_is_told_with_the_right_phrase(tmp_path, monkeypatch, capsys):
+    text = (claims.ROOT / "docs" / "sparse.rst").read_text("utf-8")
+    monkeypatch.setattr(claims, "without_source", lambda page: ([], 7))
+    monkeypatch.setattr(claims, "without_phrase", lambda page: ["took .5 s"])
+    assert "took .5 s" not in text
+    assert claims.main(["docs/sparse.rst"]) == 1
+    assert "expected, not found: took .5 s" in capsys.readouterr().out
+    assert claims.main(["absent.md"]) == 2
+    assert "got 'absent.md'" in capsys.readouterr().err
