@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.papers.hadamard_cases import (
     DANK_OPTIMA,
+    Case,
     cases,
     classification_data,
     exponents,
@@ -35,6 +36,11 @@ def largest_eigenvalue(M):
 def bound_of_lemma_1(case):
     """Return the bound without the factor n of its last term, which the proof does not need."""
     return len(case.y) - case.tau / 2 + case.C**2 * largest_eigenvalue(case.K) / (4 * case.eta)
+
+
+def bound_of_lemma_8(K, beta, other, eta):
+    lengths = np.linalg.norm(beta + other) * np.linalg.norm(beta - other)
+    return np.abs(K).max() * lengths / (4 * eta)
 
 
 def gradient_change(case):
@@ -78,18 +84,17 @@ def test_lemmas_1_3_and_8_bound_f_and_its_change(pair):
     F, G = (adaptation(case.K, 1, b, case.eta, case.tau) for b in (beta, other))
     Gamma, Delta = (gamma_matrix(case.K, 1, b, case.eta) for b in (beta, other))
     slack = ROUNDING * (1 + np.linalg.norm(Gamma) + np.linalg.norm(F))
-    lengths = np.linalg.norm(beta + other) * np.linalg.norm(beta - other)
     assert np.linalg.norm(F - G) <= np.linalg.norm(Gamma - Delta) + slack
-    assert np.linalg.norm(Gamma - Delta) <= np.abs(case.K).max() * lengths / (4 * case.eta) + slack
+    assert np.linalg.norm(Gamma - Delta) <= bound_of_lemma_8(case.K, beta, other, case.eta) + slack
     assert largest_eigenvalue(F) <= bound_of_lemma_1(case) * (1 + ROUNDING) + ROUNDING
 
 
 def test_lemma_1_is_an_equality_for_equal_points():
     """All coefficients are at C: F is a multiple of 11', whose eigenvalue n moves by the change."""
-    n, C, eta, tau = 5, 2.0, 3.0, 0.7
-    F = adaptation(np.full((n, n), 3.0), 1, np.full(n, C), eta, tau)
-    bound = n - tau / 2 + C**2 * (3 * n) / (4 * eta)
-    assert largest_eigenvalue(F) == pytest.approx(bound, rel=1e-12)
+    K, alpha = np.full((5, 5), 3.0), np.full(5, 2.0)
+    case = Case(K, np.ones(5), 2.0, 3.0, 0.7, alpha, 0 * alpha)
+    F = adaptation(K, 1, alpha, case.eta, case.tau)
+    assert largest_eigenvalue(F) == pytest.approx(bound_of_lemma_1(case), rel=1e-12)
 
 
 def test_an_equality_in_the_proof_of_lemma_3_is_an_inequality():
@@ -107,11 +112,13 @@ def test_an_equality_in_the_proof_of_lemma_3_is_an_inequality():
     assert norms[:2] == pytest.approx([17.0, 18.7], abs=0.05)
 
 
-def test_lemma_8_is_an_equality_for_two_equal_points():
+def test_lemmas_3_and_8_are_equalities_for_two_equal_points():
+    """The change of F is that of Gamma for tau = 0."""
     K, beta, other = np.full((2, 2), 3.0), np.array([2.0, -2.0]), np.array([0.5, -0.5])
     change = gamma_matrix(K, 1, beta, 1.0) - gamma_matrix(K, 1, other, 1.0)
-    lengths = np.linalg.norm(beta + other) * np.linalg.norm(beta - other)
-    assert np.linalg.norm(change) == pytest.approx(3 * lengths / 4, rel=1e-14)
+    assert np.linalg.norm(change) == pytest.approx(bound_of_lemma_8(K, beta, other, 1), rel=1e-14)
+    F, G = (adaptation(K, 1, b, 1.0, 0.0) for b in (beta, other))
+    assert np.linalg.norm(F - G) == pytest.approx(np.linalg.norm(change), rel=1e-12)
 
 
 def smaller_constant(K, C, eta):
@@ -164,6 +171,14 @@ def test_the_printed_constants_are_right_in_their_first_term_only(eta):
     assert lipschitz_of_theorem_10(K, C, eta) == pytest.approx(expected, rel=1e-10)
 
 
+def four_points(eta):
+    """Return a case whose change comes near the constant of equation (17): K = yy', alpha at C."""
+    y, alpha = np.array([1.0, 1.0, -1.0, -1.0]), np.full(4, 2.0)
+    return Case(np.outer(y, y), y, 2.0, eta, 0.0, alpha, alpha - 1e-3)
+
+
+@example(case=four_points(1e6))  # the first term is attained
+@example(case=four_points(1e-3))  # the last one up to 3/4
 @settings(max_examples=60, deadline=None)
 @given(case=cases(gaussian=True))
 def test_the_constant_of_equation_17_holds_for_kernels_with_a_unit_diagonal(case):
@@ -276,7 +291,7 @@ def test_theta_has_the_rate_of_section_3_2_with_a_quarter_of_its_constant(s, C, 
     K = gaussian_gram(X, s)
     problem = classification(K, y, C, eta, tau)
     best, _, _ = solve(problem, 1e-10)
-    L = largest_eigenvalue(K) * (1 + 3 * C**2 / (4 * eta))
+    L = smaller_constant(K, C, eta)
     steps = list(accelerated(problem, L, 100, lambda v: project_alpha(v, y, C)))
     shares = [
         (optimum - problem.value(y * theta)) * (t + 1) * (t + 2) / (2 * L * best @ best)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import example as given_too
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -171,10 +172,26 @@ def rounding(*values):
     return 1e-10 * (1 + sum(map(abs, values)))
 
 
+def equal_points(m, C, entry, eta=np.inf):
+    """Return m equal points of one class, in separate parts."""
+    return Whole(np.full((m, m), entry), np.ones(m), np.arange(m), C, eta)
+
+
+def two_targets(t):
+    K = np.array([[1, t], [t, t**2]])
+    return Whole(K, np.array([1, t**2]), np.arange(2), 1.0, np.inf, regression=True)
+
+
 @given(whole=wholes(), tol=st.sampled_from([1e-10, 0.3]))
+@given_too(whole=equal_points(10, 3.0, 1 / 3.0), tol=1e-10)
+@given_too(whole=equal_points(10, 1e6, 2e-9, 1.0), tol=1e-10)
+@given_too(whole=two_targets(10.0), tol=1e-10)
 @settings(max_examples=150, deadline=None)
 def test_theorem_6_corrected(whole, tol):
-    """Also for parts that are not finished; the size of F can replace its range for classes."""
+    """Also for parts that are not finished; the size of F can replace its range for classes.
+
+    The examples come near the bound, as the next tests show.
+    """
     best, optimum, gap = whole.solve()
     beta, _, gaps = whole.parts(tol)
     value = whole.value(beta)
@@ -189,7 +206,7 @@ def test_theorem_6_corrected(whole, tol):
 @pytest.mark.parametrize("m", [2, 10, 100])
 def test_no_smaller_factor_holds_for_classes(m):
     C = 3.0
-    whole = Whole(np.full((m, m), 1 / C), np.ones(m), np.arange(m), C, np.inf)
+    whole = equal_points(m, C, 1 / C)
     (best, optimum, _), (beta, _, _) = whole.solve(), whole.parts()
     loss = optimum - whole.value(beta)
     assert whole.bound() == pytest.approx(C * m * (m - 1) / 2)
@@ -201,7 +218,7 @@ def test_no_smaller_factor_holds_for_classes(m):
 def test_no_smaller_second_term_holds(m):
     """m equal points of one class in separate parts, K_ij = (4 eta/C^3)^(1/2) and C large."""
     C, eta = 1e6, 1.0
-    whole = Whole(np.full((m, m), 2 / C**1.5), np.ones(m), np.arange(m), C, eta)
+    whole = equal_points(m, C, 2 / C**1.5, eta)
     loss = whole.solve()[1] - whole.value(whole.parts()[0])
     second = whole.bound() - bound_on_loss(whole.between(), C, np.inf)
     assert (1 - 3 / m) * second < loss <= whole.bound() < 1.01 * second
@@ -209,8 +226,7 @@ def test_no_smaller_second_term_holds(m):
 
 @pytest.mark.parametrize("t", [2.0, 10.0, 1000.0])
 def test_no_smaller_factor_holds_for_targets_which_need_twice_that_for_classes(t):
-    K, labels = np.array([[1, t], [t, t**2]]), np.arange(2)
-    whole = Whole(K, np.array([1, t**2]), labels, 1.0, np.inf, regression=True)
+    whole = two_targets(t)
     beta, _, _ = whole.parts()
     np.testing.assert_allclose(beta, 1, rtol=1e-6)
     loss = whole.solve()[1] - whole.value(beta)
@@ -235,7 +251,7 @@ def test_theorem_6_as_printed_is_false(n, eta):
         printed = printed_bound(whole.between(), whole.C, largest.min(), largest.max())
         assert printed == pytest.approx(np.ptp(largest) * whole.C**2 * np.abs(whole.E()).sum() / 2)
         loss = optimum - naive.saddle(beta, F_bar)
-        assert abs(loss) > max(0.25, 1.1 * printed)
+        assert abs(loss) > max(0.25, 2 * printed)
     assert 0.25 < loss <= whole.bound()
     quartic = np.sum(np.outer(beta, beta) ** 2 * whole.E() ** 2) / (16 * eta)
     assert loss == pytest.approx(optimum - whole.value(beta) - quartic, abs=1e-5)
@@ -277,6 +293,16 @@ def test_theorem_7_screens_no_point_at_all(whole, reading):
     screened, unused, excess = theorem_7(whole, reading)
     assert screened.sum() == 0
     assert (excess[unused] <= -1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("reading", ["its part", "all"])
+def test_the_gradient_can_be_nearly_as_small_as_the_threshold_plus_1(reading):
+    """100 equal points at C, and one a little farther from the origin, no support vector."""
+    x = np.r_[np.ones(100), 1.01]
+    whole = Whole(np.outer(x, x), np.ones(101), np.zeros(101), 0.01, np.inf)
+    _, unused, excess = theorem_7(whole, reading)
+    np.testing.assert_array_equal(unused, x > 1)
+    assert -1.03 < excess[-1] < -1
 
 
 def test_with_the_sign_of_figure_5c_all_unused_points_go_and_support_vectors_among_them():

@@ -5,13 +5,14 @@ The library agrees with them and with semidefinite programs (`tests/methods/dank
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pliant.methods.svm.dual import project_box_hyperplane
 from tests.papers.hadamard_cases import (
     DANK_OPTIMA,
     KNPL_OPTIMA,
+    Case,
     cases,
     classification_data,
     gaussian_gram,
@@ -75,6 +76,14 @@ def test_no_feasible_f_gives_less_than_the_closed_form(rule, case):
         assert problem.saddle(beta, nearby) >= lowest - rounding
 
 
+def small_C():
+    """Return a case that attains the gap: for small C the objective is linear."""
+    y, C = np.array([1.0, 1.0, -1.0, -1.0]), 1e-6
+    return Case(gaussian_gram(np.eye(4), 0.5), y, C, 1.0, 0.0, np.zeros(4), np.full(4, C))
+
+
+@example(case=small_C(), rule="dank")
+@example(case=small_C(), rule="knpl")
 @settings(max_examples=40, deadline=None)
 @given(case=cases(), rule=st.sampled_from(["dank", "knpl"]))
 def test_the_gap_bounds_every_other_value(case, rule):

@@ -110,6 +110,16 @@ def frank_wolfe(G, margin, floor, steps):
         P = P + low * change
 
 
+def curvature_constant(squared_radius, n_p, floor):
+    """Return c, so that h(P + step (S - P)) - h(P) <= step <S - P, grad h(P)> + step^2 c/2."""
+    return squared_radius * (n_p * (1 - floor)) ** 2 / floor
+
+
+def rate_of_frank_wolfe(c, k):
+    """Return the bound on h(P_k) less the minimum, k > 0."""
+    return 2 * c / (k + 2)
+
+
 def curvature(G, margin, P, S, step):
     """Return both sides of the inequality for OPT_A between P and P + step (S - P)."""
     (value, w), Q = svm(gram(G, P), margin), P + step * (S - P)
@@ -131,26 +141,39 @@ def test_the_curvature_of_opt_a_is_bounded_and_the_bound_attained():
         assert found == pytest.approx(bound, rel=1e-5)
 
 
+@pytest.mark.parametrize("floor", [0.1, 0.5, 0.9])
+def test_the_curvature_attains_the_constant_of_theorem_10(floor):
+    """If N has one component, and P changes from the largest to the smallest share of it."""
+    g = np.array([1.0, -0.5, 0.3, -0.8])
+    G, free = np.zeros((3, 3, 4, 4)), regression(g - g.mean(), 1e3, 0.0)
+    G[0, 0] = np.outer(g, g)
+    P, S = (floored(3 * np.diag(unit), floor) for unit in np.eye(3)[:2])
+    squared_radius = np.trace(quadratic(G, svm(gram(G, P), free)[1]))
+    c = curvature_constant(squared_radius, 3, floor)
+    assert curvature(G, free, P, S, 1)[0] == pytest.approx(c / 2, rel=1e-5)
+
+
 @every_margin
 def test_theorem_10_corrected_the_rate_of_frank_wolfe(margin):
     """The bound is far from attained, as R, |S - P| and Q take their extremes at one P only.
 
-    Each of its two parts is: the curvature in the test above, and the recursion in the next one.
+    Each of its two parts is: c in the test above, and the recursion in the next one.
     """
-    G, floor = random_family(), 0.9
+    G, floor, steps = random_family(), 0.9, np.arange(20)
     values, squares = np.transpose(list(frank_wolfe(G, margin, floor, 20)))
     losses = values - by_weights(G, margin, floor)[0]
-    bound = 2 * np.maximum.accumulate(squares) * (3 * (1 - floor)) ** 2 / floor
-    assert (losses[1:] <= (bound / (np.arange(20) + 2))[1:] + 1e-7).all()
-    assert losses[0] > bound[-1] / 21 > losses[-1]
+    bound = rate_of_frank_wolfe(curvature_constant(np.maximum.accumulate(squares), 3, floor), steps)
+    assert (losses[1:] <= bound[1:] + 1e-7).all()
+    assert losses[0] > bound[-1] > losses[-1]
 
 
 def test_the_recursion_of_theorem_10_attains_its_rate():
     """If each step lowers h to min_s (1 - s) h + s^2 c/2, then h_k <= 2 c/(k + 2), and no less."""
     c, h, shares = 3.0, 1e6, []
     for k in range(1, 1000):
-        h = c / 2 if h > c else h - h**2 / (2 * c)  # s = 1, or h/c
-        shares.append(h * (k + 2) / (2 * c))
+        s = min(1, h / c)
+        h = (1 - s) * h + s**2 * c / 2
+        shares.append(h / rate_of_frank_wolfe(c, k))
     assert max(shares) <= 1
     assert shares[-1] > 0.98
 
@@ -267,6 +290,19 @@ def test_theorems_16_and_17_corrected_the_rate_of_apd(margin, floor):
         assert gap(G, margin, w_sum / weights, P_sum / weights, floor) <= farthest / weights
         assert gamma >= sigma / tau * (1 + (np.sqrt(1 + mu * tau) - 1) * k) ** 2 * (1 - 1e-12)
     assert 0.7 < max(shares) <= 1
+
+
+def test_the_inequality_of_theorem_17_is_attained_in_w():
+    """For n_P = 1 and small steps, up to the squares of their lengths."""
+    p, mu = np.array([1.0, -0.5, 0.3, -0.8]), 2.0
+    p -= p.mean()
+    G, margin, w = mu * np.eye(4)[None, None], regression(p, 1e3, 0.0), 30 * p
+    tau = sigma = 0.1
+    start, total, shares = sigma / tau / 2 * w @ w, 0.0, []
+    for w_k, P, s, gamma in apd(G, margin, tau, sigma, mu, 0, 60):
+        total += s * (lagrangian(G, margin, w_k, P) - lagrangian(G, margin, w, P))
+        shares.append((total + gamma / 2 * (w - w_k) @ (w - w_k)) / start)
+    assert 0.999 < min(shares) <= max(shares) <= 1
 
 
 def test_the_printed_bound_of_theorem_17_holds_far_from_the_optimum():

@@ -81,6 +81,10 @@ def test_all_parts_solve_the_block_problem_with_a_certificate(kind, eta):
     _, optimum, _ = solve(block, tol=1e-8)
     assert model.objective_ <= optimum + 1e-7 * (1 + optimum)
     assert optimum <= model.objective_ + model.dual_gap_ + 1e-7 * (1 + optimum)
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(max_iter=1).fit(X, y)  # a gap of more than 50
+    assert model.dual_gap_ == pytest.approx(block.gap(model.kernel_.beta), rel=1e-9)
+    assert optimum <= model.objective_ + model.dual_gap_
 
 
 @both_kinds

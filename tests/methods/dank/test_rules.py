@@ -165,24 +165,31 @@ def test_every_tau_below_2n(kind, tau):
             make(tau=bad).fit(X, y)
 
 
+def bound_on_rank(model):
+    """Return 1 + tr(cA)/(tau/2), for a kernel with a unit diagonal."""
+    learned = (model.kernel_.beta**2).sum() / (4 * model.eta_)
+    return 1 + learned / (model.tau / 2)
+
+
+def bound_on_eigenvalue(model, K):
+    return len(K) - model.tau / 2 + model.C**2 * np.linalg.eigvalsh(K)[-1] / (4 * model.eta_)
+
+
 def test_the_rank_decreases_with_tau_and_satisfies_the_bound():
     X, y = classification(n=80)
     ranks = []
     for tau in (1e-4, 1e-3, 1e-2, 1e-1, 1.0):
         model = DANKClassifier(C=5.0, tau=tau).fit(X, y)
-        beta = model.kernel_.beta
-        learned = (beta**2).sum() / (4 * model.eta_)  # the trace of cA
-        assert model.adaptation_.rank <= 1 + learned / (tau / 2)
+        assert model.adaptation_.rank <= bound_on_rank(model)
         largest = np.linalg.eigvalsh(model.adaptation_.toarray())[-1]
-        top = 5.0**2 * np.linalg.eigvalsh(model.kernel_.base(X))[-1] / (4 * model.eta_)
-        assert 80 - tau / 2 <= largest <= 80 + top - tau / 2
+        assert 80 - tau / 2 <= largest <= bound_on_eigenvalue(model, model.kernel_.base(X))
         ranks.append(model.adaptation_.rank)
     assert ranks == sorted(ranks, reverse=True)
     assert ranks[0] > 5
     assert ranks[-1] == 1
 
 
-def test_no_smaller_bound_on_the_rank_holds_for_all_kernels():
+def test_no_smaller_bounds_on_rank_and_eigenvalue_hold_for_all_kernels():
     """For K = I and all coefficients at C, S - 11' is C^2/(4 eta) I; tau/2 is a little less."""
     n, C, eta = 40, 0.5, 3.0
     tau = 2 * 0.999 * C**2 / (4 * eta)
@@ -190,7 +197,9 @@ def test_no_smaller_bound_on_the_rank_holds_for_all_kernels():
     model.fit(np.eye(n), np.arange(n) % 2)
     np.testing.assert_allclose(np.abs(model.kernel_.beta), C)
     assert model.adaptation_.rank == n
-    assert 1 + n * C**2 / (4 * eta) / (tau / 2) == pytest.approx(n + 1, rel=1e-3)
+    assert bound_on_rank(model) == pytest.approx(n + 1, rel=1e-3)
+    largest = np.linalg.eigvalsh(model.adaptation_.toarray())[-1]
+    assert largest == pytest.approx(bound_on_eigenvalue(model, np.eye(n)), rel=1e-12)
 
 
 def test_decisions_of_a_fit_with_lanczos_are_certified():

@@ -100,6 +100,18 @@ def test_bounds_hold_for_any_coefficients_and_weights(seed, norm, share):
     assert certificate.value + certificate.gap >= best.value - best.gap - slack
 
 
+@pytest.mark.parametrize("norm", [1.0, 1.5, 3.0])
+@pytest.mark.parametrize("multiple", [1.0, 2.0])
+def test_the_lower_bound_is_attained(norm, multiple):
+    """At the optimum, and at its multiples, as no coefficient is at C."""
+    problem = classification(C=1e6, norm=norm)
+    best = newton.solve(problem, tol=1e-9)
+    dual = problem.duals(problem.grams.combined(best.x))[0]
+    b = multiple * smo.solve(dual, tol=1e-9).x
+    q = problem.quadratic([b], problem.products([b]))
+    assert problem.lower_bound(dual.gain(b), q) == pytest.approx(best.value, rel=1e-6)
+
+
 def test_curvature_is_the_derivative_of_the_slopes():
     problem = classification(C=3.0)
     d = np.array([0.1, 0.2, 0.3, 0.2, 0.2])

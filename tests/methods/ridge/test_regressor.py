@@ -120,7 +120,31 @@ def test_the_gap_bounds_what_the_optimum_is_below_and_predictions_are_as_near(
     assert model.certified_error_ == pytest.approx(np.sqrt(model.gap_ / len(y)) / y.std())
     assert model.certified_error_ <= tol
     distance = np.square(model.predict(Z) - best(Z)).sum()
-    assert distance <= model.gap_ + slack
+    assert distance <= model.gap_ / 4 + slack  # a alpha <= (a + alpha)^2/4
+
+
+def test_no_smaller_gap_holds_for_large_alpha():
+    """There the Hessian is nearly 2 alpha I."""
+    rng = np.random.default_rng(0)
+    Z, y, alpha = rng.normal(size=(80, 2)), rng.normal(size=80), 1e5
+    model = SketchedKernelRidge(Gaussian(0.7), alpha, n_centers=25, tol=1e6, random_state=0)
+    model.fit(Z, y)
+    assert model.n_iter_ == 0
+    best = twin(model.kernel_, Z, y, model.support_vectors_, alpha)
+    value = model.objective_ - objective_of_twin(model, best, Z, y, alpha)
+    assert value == pytest.approx(model.gap_, rel=1e-3)
+
+
+def test_predictions_are_half_as_far_as_the_gap_allows_at_most():
+    """Attained for one centre, and alpha the squared norm of its centred feature."""
+    rng = np.random.default_rng(0)
+    Z, y = rng.normal(size=(80, 2)), rng.normal(size=80)
+    feature = Gaussian(0.7)(Z, Z[:1])[:, 0]  # k(z, z) = 1
+    alpha = ((feature - feature.mean()) ** 2).sum()
+    model = SketchedKernelRidge(Gaussian(0.7), alpha, centers=Z[:1], tol=1e6).fit(Z, y)
+    best = twin(model.kernel_, Z, y, model.support_vectors_, alpha)
+    distance = np.square(model.predict(Z) - best(Z)).sum()
+    assert distance == pytest.approx(model.gap_ / 4, rel=1e-6)
 
 
 def objective_of_twin(model, best, Z, y, alpha):

@@ -111,6 +111,14 @@ def test_the_certificate_bounds_every_feasible_value(problem, one, other):
 
 
 @every_problem
+def test_the_gap_is_attained_where_h_is_linear(problem):
+    """For small C."""
+    small = replace(problem, lower=1e-6 * problem.lower, upper=1e-6 * problem.upper)
+    best = smo.solve(small, tol=1e-13)
+    assert small.certificate(np.zeros(N)).gap == pytest.approx(best.value, rel=1e-4)
+
+
+@every_problem
 def test_the_gap_closes_at_the_optimum_and_nowhere_far_from_it(problem):
     best = smo.solve(problem, tol=1e-10)
     certificate = problem.certificate(best.x)

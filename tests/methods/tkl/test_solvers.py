@@ -305,11 +305,12 @@ def test_the_optimum_with_a_floor_agrees_with_both_semidefinite_programs(name, f
     assert_bounds(result, optimum, rounding=1e-6)
 
 
-def test_every_w_bounds_every_p_with_a_floor_from_below():
+@pytest.mark.parametrize("multiple", [1.0, 0.1])
+def test_every_w_bounds_every_p_with_a_floor_from_below(multiple):
     """kappa(w) - (floor tr D + (1 - floor) n_P lambda_max(D))/2 is the value at the best P."""
     margin, floor, n_p = MARGINS["regression"], 0.3, len(G16)
-    w = margin.upper * np.random.default_rng(0).uniform(-0.01, 0.01, 16)
-    w -= w.mean()
+    optimum, w = by_weights(G16, margin, floor)
+    w = multiple * w
     D = quadratic(G16, w)
     values, vectors = np.linalg.eigh(D)
     best = floor * np.eye(n_p) + (1 - floor) * n_p * np.outer(vectors[:, -1], vectors[:, -1])
@@ -318,8 +319,9 @@ def test_every_w_bounds_every_p_with_a_floor_from_below():
     gain = margin.gain(w)
     problem = learning(TessellatedKernel(-0.3, 1.3), X16, margin, floor=floor)
     oracle = problem.oracle(w, gain)
-    share = min(1.0, gain / cost) if gain > 0 else 0.0
+    share = min(1.0, gain / cost)
     assert oracle.lower == pytest.approx(share * gain - share**2 * cost / 2, rel=1e-9)
+    assert multiple < 1 or oracle.lower == pytest.approx(optimum, rel=1e-6)
     np.testing.assert_allclose(oracle.matrix, (1 - floor) * D, atol=1e-10 * np.abs(D).max())
     assert oracle.lower <= svm(gram(G16, best), margin)[0] * (1 + 1e-6)
 
