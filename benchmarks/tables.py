@@ -586,7 +586,7 @@ def check_data(section: str, names: Sequence[str], folder: Path | None) -> None:
         manifest = folder / raw_tables.FOLDER / "MANIFEST.json"
         if not manifest.exists():
             raise ValueError(
-                f"argument --data: expected a folder with {manifest.relative_to(folder).as_posix()}, "
+                f"argument --data: expected a folder with {raw_tables.FOLDER}/{manifest.name}, "
                 f"got {str(folder)!r}"
             )
         known = raw_tables.manifest(folder)
